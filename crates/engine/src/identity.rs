@@ -184,6 +184,18 @@ pub struct Wanted {
     pub reach: WantedReach,
 }
 
+impl Wanted {
+    /// The first resource that is found of each identity, before the one that wants it.
+    #[must_use]
+    pub fn first_of_each(identities: impl IntoIterator<Item = Identity>) -> Wanted {
+        Wanted {
+            order: WantedOrder::FoundFirst,
+            identities: identities.into_iter().collect(),
+            reach: WantedReach::Each,
+        }
+    }
+}
+
 /// What a resource is and wants, as far as only the machine can tell it: see [`crate::Resource::inquire`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Relations {

@@ -6,15 +6,14 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, Level, Wanted, WantedOrder, WantedReach};
 use setpoint_host::bus::{
-    Buses, DynamicType, Fd, Following, Heard, Link, Message, Method, OwnedVariant, Type, Variant,
-    all_signals, owner_changes,
+    Buses, DynamicType, Fd, Following, Link, Message, Method, OwnedVariant, Type, Variant, all_signals,
+    owner_changes,
 };
 use setpoint_host::download::download;
 use sha1::Sha1;
@@ -22,6 +21,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::block_in_place;
 
 use crate::sorts::FWUPD_REMOTE;
+use crate::system_bus;
 
 const SERVICE: &str = "org.freedesktop.fwupd";
 
@@ -200,31 +200,14 @@ pub(crate) fn follow(
     watcher: HubWatcher,
     concerns: impl Fn(Option<&Device>) -> bool + Send + Sync + 'static,
 ) -> Result<Following, Failure> {
-    let bus = watcher.handle.extension::<Buses>()?.system.clone();
-    let was_there = AtomicBool::new(false);
     let rules = vec![all_signals(SERVICE, SERVICE), owner_changes(SERVICE)];
-    let followed = bus.follow(rules, move |heard| match heard {
-        Heard::Connected(_) => {
-            was_there.store(true, Ordering::Relaxed);
-            (watcher.event)("the system bus is followed");
-        }
+    system_bus::follow(watcher, "fwupd", rules, move |message| {
         // One that is started anew may find other devices than before. One that has ended, since nobody asked, is not started again by a look.
-        Heard::Signal(message) if is_of_bus(message) => {
-            if has_started(message) {
-                (watcher.event)("fwupd was started");
-            }
+        match is_of_bus(message) {
+            true => has_started(message).then_some("fwupd was started"),
+            false => concerns(device_in(message).as_ref()).then_some("fwupd tells of a change"),
         }
-        Heard::Signal(message) => {
-            if concerns(device_in(message).as_ref()) {
-                (watcher.event)("fwupd tells of a change");
-            }
-        }
-        Heard::Unreachable(error) if !was_there.load(Ordering::Relaxed) => {
-            (watcher.failed)(Failure::new("follow").on("fwupd").because(error.clone()));
-        }
-        Heard::Unreachable(_) | Heard::Lost => {}
-    });
-    followed.attempting("follow", "fwupd")
+    })
 }
 
 /// Whether the bus itself tells something.

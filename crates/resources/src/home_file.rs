@@ -1,6 +1,6 @@
 //! A file that is named by its path or by whose home it is in: `/etc/hosts`, `~/.profile`, `~ada/.ssh/authorized_keys`.
 
-use setpoint_engine::{Apply, Attempting, Failure, Handle, Wanted, WantedOrder, WantedReach, Watch};
+use setpoint_engine::{Apply, Attempting, Failure, Handle, Wanted, Watch};
 use setpoint_graph::Invalid;
 use setpoint_host::files::AbsolutePath;
 
@@ -32,11 +32,7 @@ pub(crate) fn wanted(file: &str) -> Vec<Wanted> {
             .ok()
             .map(|path| FILE.identity(path.cleaned().as_bytes())),
     };
-    vec![Wanted {
-        order: WantedOrder::FoundFirst,
-        identities: identity.into_iter().collect(),
-        reach: WantedReach::Each,
-    }]
+    vec![Wanted::first_of_each(identity)]
 }
 
 /// Where such a file is, as far as that is known.

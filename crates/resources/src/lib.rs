@@ -24,6 +24,7 @@ mod program_exit;
 mod program_files;
 mod shared_store;
 pub mod sorts;
+mod system_bus;
 mod tar_archive;
 mod text_lines;
 mod turns;

@@ -64,6 +64,14 @@ pub struct Account {
 }
 
 impl Account {
+    /// The user and the group that are written somewhere, if they are.
+    pub(crate) fn identities<'t>(user: &'t str, group: &'t str) -> impl Iterator<Item = Identity> + 't {
+        let written = [(user, &USER), (group, &GROUP)].into_iter();
+        written
+            .filter(|(account, _)| !account.is_empty())
+            .map(|(account, sort)| Account::written(account).identity(sort))
+    }
+
     /// One that is written as a name or a number.
     #[must_use]
     pub fn written(text: &str) -> Account {

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, ParameterStruct, Resource, Wanted, WantedOrder, WantedReach,
-    Watch, async_trait,
+    Apply, Attempting, DriftValue, Failure, ParameterStruct, Resource, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
@@ -114,11 +113,7 @@ impl Resource for Augeas {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        let wanted = |identities| Wanted {
-            order: WantedOrder::FoundFirst,
-            identities,
-            reach: WantedReach::Each,
-        };
+        let wanted = |identities| Wanted::first_of_each(identities);
         let program = PACKAGE_FILE.identity(format!("/usr/bin/{AUGTOOL}").into_bytes());
         vec![wanted(vec![FILE.identity(self.file.as_bytes()), program])]
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use setpoint_engine::{
     Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
-    Wanted, WantedOrder, WantedReach, Watch, async_trait,
+    Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
@@ -22,7 +22,7 @@ use setpoint_host::watch::{Depth, Follow};
 use cache::Cache;
 use command::{CommandLine, CommandParameters, RightsParameters, Variable};
 
-use crate::sorts::{Account, FILE, GROUP, PACKAGE_FILE, USER};
+use crate::sorts::{Account, FILE, PACKAGE_FILE};
 
 /// A command that runs when its guards allow.
 ///
@@ -171,16 +171,8 @@ impl Resource for Exec {
             })
             .collect();
         let RightsParameters { user, group, .. } = &self.rights;
-        for (account, sort) in [(user, &USER), (group, &GROUP)] {
-            if !account.is_empty() {
-                identities.push(Account::written(account).identity(sort));
-            }
-        }
-        vec![Wanted {
-            order: WantedOrder::FoundFirst,
-            identities,
-            reach: WantedReach::Each,
-        }]
+        identities.extend(Account::identities(user, group));
+        vec![Wanted::first_of_each(identities)]
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -13,7 +13,7 @@ mod tree;
 
 use setpoint_engine::{
     Apply, Failure, Handle, Identity, IfSet, Parameter, ParameterAccess, Resource, Text, Wanted, WantedOrder,
-    WantedReach, Watch, Words, async_trait,
+    WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::{AbsolutePath, Fingerprint};
@@ -22,6 +22,7 @@ use setpoint_value::Value;
 
 use mode::Mode;
 
+use crate::presence::Presence;
 use crate::sorts::{Account, DROP_IN, FILE, GROUP, USER};
 
 /// A regular file, a directory or a symbolic link.
@@ -88,21 +89,6 @@ pub(crate) struct File {
 
 /// The parameters whose values are what is in the file.
 const SECRETS: [&str; 2] = ["content", "fragments"];
-
-/// What `state` can say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    Exists,
-    Absent,
-}
-
-impl Words for Presence {
-    const ONE: &'static str = "a state";
-
-    fn words() -> impl Iterator<Item = (&'static str, Presence)> {
-        [("exists", Presence::Exists), ("absent", Presence::Absent)].into_iter()
-    }
-}
 
 impl File {
     fn effective(&self) -> Vec<u8> {

@@ -7,17 +7,14 @@ mod ports;
 mod zone;
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use setpoint_engine::{
-    Apply, Attempting, Failure, Handle, HubWatcher, IfSet, Resource, Wanted, WantedOrder, WantedReach, Watch,
-    async_trait,
-};
+use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, IfSet, Resource, Wanted, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::bus::{Buses, Following, Heard, Message, owner_changes, signals};
+use setpoint_host::bus::{Following, Message, owner_changes, signals};
 
 use crate::presence::Presence;
 use crate::sorts::{SERVICE, of_service_manager};
+use crate::system_bus::{self, buses};
 use ports::{Port, PortRange};
 use zone::{DAEMON, DAEMON_INTERFACE, OBJECT, ZONE_INTERFACE, Zone};
 
@@ -74,11 +71,11 @@ impl Resource for Firewalld {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        vec![Wanted {
-            order: WantedOrder::FoundFirst,
-            identities: vec![of_service_manager(&SERVICE, false, "firewalld")],
-            reach: WantedReach::Each,
-        }]
+        vec![Wanted::first_of_each([of_service_manager(
+            &SERVICE,
+            false,
+            "firewalld",
+        )])]
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -171,10 +168,6 @@ impl Firewalld {
     }
 }
 
-fn buses(handle: &Handle) -> Result<&Buses, Failure> {
-    handle.extension()
-}
-
 /// What a resource is about, for what hears of changes.
 struct Concern {
     /// Empty: the default one, whichever that is by then.
@@ -198,25 +191,7 @@ impl Concern {
             of_daemon("DefaultZoneChanged"),
             owner_changes(DAEMON),
         ];
-        let bus = buses(&watcher.handle)?.system.clone();
-        let was_there = AtomicBool::new(false);
-        let followed = bus.follow(rules, move |heard| match heard {
-            Heard::Connected(_) => {
-                was_there.store(true, Ordering::Relaxed);
-                (watcher.event)("the system bus is followed");
-            }
-            Heard::Signal(message) => {
-                if let Some(told) = self.told(message) {
-                    (watcher.event)(told);
-                }
-            }
-            // A bus that was there comes back, and is found again.
-            Heard::Unreachable(error) if !was_there.load(Ordering::Relaxed) => {
-                (watcher.failed)(Failure::new("follow").on("firewalld").because(error.clone()));
-            }
-            Heard::Unreachable(_) | Heard::Lost => {}
-        });
-        followed.attempting("follow", "firewalld")
+        system_bus::follow(watcher, "firewalld", rules, move |message| self.told(message))
     }
 
     /// What a signal says, if it may concern the resource: one that is about another zone, service or port does not.

@@ -8,15 +8,13 @@ mod session;
 mod text;
 mod watching;
 
-use setpoint_engine::{
-    Apply, Failure, Handle, IfSet, Resource, Wanted, WantedOrder, WantedReach, Watch, Words, async_trait,
-};
+use setpoint_engine::{Apply, Failure, Handle, IfSet, Resource, Wanted, Watch, Words, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_value::Value;
 
-use crate::sorts::{Account, FILE, GROUP, PACKAGE_FILE, USER};
+use crate::sorts::{Account, FILE, PACKAGE_FILE};
 use session::Session;
 use watching::Monitor;
 
@@ -124,16 +122,8 @@ impl Resource for Gsettings {
     fn wanted(&self) -> Vec<Wanted> {
         let program = format!("/usr/bin/{}", session::PROGRAM).into_bytes();
         let mut identities = vec![PACKAGE_FILE.identity(program.clone()), FILE.identity(program)];
-        for (account, sort) in [(&self.user, &USER), (&self.group, &GROUP)] {
-            if !account.is_empty() {
-                identities.push(Account::written(account).identity(sort));
-            }
-        }
-        vec![Wanted {
-            order: WantedOrder::FoundFirst,
-            identities,
-            reach: WantedReach::Each,
-        }]
+        identities.extend(Account::identities(&self.user, &self.group));
+        vec![Wanted::first_of_each(identities)]
     }
 
     fn watches(&self) -> Vec<Watch> {

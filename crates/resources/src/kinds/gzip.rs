@@ -6,8 +6,7 @@ use std::io::{self, Write};
 
 use flate2::{Compression, GzBuilder};
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, IfSet, Resource, Text, Wanted, WantedOrder, WantedReach, Watch,
-    async_trait,
+    Apply, Attempting, DriftValue, Failure, IfSet, Resource, Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry};
@@ -89,13 +88,9 @@ impl Resource for Gzip {
 
     fn wanted(&self) -> Vec<Wanted> {
         let input = self.input.iter();
-        vec![Wanted {
-            order: WantedOrder::FoundFirst,
-            identities: input
-                .map(|input| FILE.identity(input.cleaned().as_bytes()))
-                .collect(),
-            reach: WantedReach::Each,
-        }]
+        vec![Wanted::first_of_each(
+            input.map(|input| FILE.identity(input.cleaned().as_bytes())),
+        )]
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -5,13 +5,12 @@
 
 mod own;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use crate::system_bus::{self, buses};
 use setpoint_engine::{
     Apply, Attempting, Failure, Handle, HubWatcher, Resource, Watch, Watcher, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::bus::{Buses, Following, Heard, Link, Method, signals};
+use setpoint_host::bus::{Following, Link, Method, signals};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::kernel_hostname::KernelHostname;
 
@@ -242,10 +241,6 @@ fn has_systemd() -> bool {
     std::path::Path::new(SYSTEMD).is_dir()
 }
 
-fn buses(handle: &Handle) -> Result<&Buses, Failure> {
-    handle.extension()
-}
-
 /// Hears what the service says.
 fn follow_service(watcher: HubWatcher) -> Result<Following, Failure> {
     let rule = signals(
@@ -254,25 +249,8 @@ fn follow_service(watcher: HubWatcher) -> Result<Following, Failure> {
         "org.freedesktop.DBus.Properties",
         "PropertiesChanged",
     );
-    let bus = buses(&watcher.handle)?.system.clone();
-    let was_there = AtomicBool::new(false);
-    let followed = bus.follow(vec![rule], move |heard| match heard {
-        Heard::Connected(_) => {
-            was_there.store(true, Ordering::Relaxed);
-            (watcher.event)("the system bus is followed");
-        }
-        Heard::Signal(_) => (watcher.event)("systemd-hostnamed tells of a change"),
-        // A bus that was there comes back, and is found again.
-        Heard::Unreachable(error) if !was_there.load(Ordering::Relaxed) => {
-            (watcher.failed)(
-                Failure::new("follow")
-                    .on("systemd-hostnamed")
-                    .because(error.clone()),
-            );
-        }
-        Heard::Unreachable(_) | Heard::Lost => {}
-    });
-    followed.attempting("follow", "systemd-hostnamed")
+    let told = |_: &_| Some("systemd-hostnamed tells of a change");
+    system_bus::follow(watcher, "systemd-hostnamed", vec![rule], told)
 }
 
 /// Hears when the kernel is told another one.

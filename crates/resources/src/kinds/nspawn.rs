@@ -2,17 +2,16 @@
 //!
 //! It is made of the service `systemd-nspawn@NAME`. What systemd-machined says of machines is heard on the bus, so one that ends by itself is seen when it does.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use setpoint_engine::{
     Apply, Attempting, Failure, Handle, HubWatcher, Identity, Kind as _, Resource, Watch, Words, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
-use setpoint_host::bus::{Buses, Following, Heard, Method, OwnedObjectPath, signals};
+use setpoint_host::bus::{Following, Method, OwnedObjectPath, signals};
 use setpoint_value::Value;
 
 use super::svc::Svc;
 use crate::sorts::{SERVICE, of_service_manager};
+use crate::system_bus::{self, buses};
 
 /// A machine of systemd-nspawn, by its name: what lies in `/var/lib/machines/NAME`, running or not.
 ///
@@ -162,36 +161,13 @@ fn method(name: &str) -> Method<'_> {
     }
 }
 
-fn buses(handle: &Handle) -> Result<&Buses, Failure> {
-    handle.extension()
-}
-
 /// Hears when the machine comes and goes.
 fn follow(name: String, watcher: HubWatcher) -> Result<Following, Failure> {
     let rule = |member| signals(SERVICE_NAME, OBJECT, INTERFACE, member);
     let rules = vec![rule("MachineNew"), rule("MachineRemoved")];
-    let bus = buses(&watcher.handle)?.system.clone();
-    let was_there = AtomicBool::new(false);
-    let followed = bus.follow(rules, move |heard| match heard {
-        Heard::Connected(_) => {
-            was_there.store(true, Ordering::Relaxed);
-            (watcher.event)("the system bus is followed");
-        }
-        Heard::Signal(message) => {
-            let told = message.body().deserialize::<(String, OwnedObjectPath)>();
-            if told.is_ok_and(|(of, _)| of == name) {
-                (watcher.event)("systemd-machined tells of the machine");
-            }
-        }
-        // A bus that was there comes back, and is found again.
-        Heard::Unreachable(error) if !was_there.load(Ordering::Relaxed) => {
-            (watcher.failed)(
-                Failure::new("follow")
-                    .on("systemd-machined")
-                    .because(error.clone()),
-            );
-        }
-        Heard::Unreachable(_) | Heard::Lost => {}
-    });
-    followed.attempting("follow", "systemd-machined")
+    system_bus::follow(watcher, "systemd-machined", rules, move |message| {
+        let told = message.body().deserialize::<(String, OwnedObjectPath)>();
+        told.is_ok_and(|(of, _)| of == name)
+            .then_some("systemd-machined tells of the machine")
+    })
 }

@@ -7,8 +7,7 @@ mod entry;
 
 use memchr::memmem;
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, Handle, IfSet, Level, Resource, Text, Wanted, WantedOrder,
-    WantedReach, Watch, async_trait,
+    Apply, Attempting, DriftValue, Failure, Handle, IfSet, Level, Resource, Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
@@ -134,11 +133,7 @@ impl Resource for SshAuthorizedKey {
         if !self.user.is_empty() {
             identities.push(Account::written(&self.user).identity(&USER));
         }
-        vec![Wanted {
-            order: WantedOrder::FoundFirst,
-            identities,
-            reach: WantedReach::Each,
-        }]
+        vec![Wanted::first_of_each(identities)]
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {

@@ -6,7 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -22,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::change::{Helped, Transactions, change, failed, going_lower};
 use super::command::Ended;
 use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
+use crate::system_bus;
 
 const SERVICE: &str = "org.freedesktop.PackageKit";
 const OBJECT: &str = "/org/freedesktop/PackageKit";
@@ -602,20 +602,8 @@ fn of_service(name: &str) -> Method<'_> {
 /// Hears when the service learns of changes.
 fn follow(watcher: HubWatcher) -> Result<Following, Failure> {
     let rule = signals(SERVICE, OBJECT, SERVICE, "UpdatesChanged");
-    let bus = watcher.handle.extension::<Buses>()?.system.clone();
-    let was_there = AtomicBool::new(false);
-    let followed = bus.follow(vec![rule], move |heard| match heard {
-        Heard::Connected(_) => {
-            was_there.store(true, Ordering::Relaxed);
-            (watcher.event)("the system bus is followed");
-        }
-        Heard::Signal(_) => (watcher.event)("PackageKit tells of changed packages"),
-        Heard::Unreachable(error) if !was_there.load(Ordering::Relaxed) => {
-            (watcher.failed)(Failure::new("follow").on("PackageKit").because(error.clone()));
-        }
-        Heard::Unreachable(_) | Heard::Lost => {}
-    });
-    followed.attempting("follow", "PackageKit")
+    let told = |_: &_| Some("PackageKit tells of changed packages");
+    system_bus::follow(watcher, "PackageKit", vec![rule], told)
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use setpoint_graph::Parameters;
 use setpoint_host::files::{Entry, Stat};
 use setpoint_value::Value;
 
+use super::File;
 use super::run::Occupant;
-use super::{File, Presence};
+use crate::presence::Presence;
 
 /// What was in a larger file is not kept: it would be kept in memory, too, while it is put back.
 const LARGEST: u64 = 64 << 20;

@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 
 use super::metadata::Identities;
 use super::mode::Mode;
-use super::{File, Presence, SECRETS, path};
+use super::{File, SECRETS, path};
+use crate::presence::Presence;
 
 /// What is said of a directory that somebody put where a file is to be undone: no parameter can help there.
 const DIRECTORY_STAYS: &str = "it is a directory now, which is not undone: move it away";
