@@ -85,6 +85,18 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// This machine, which is only looked at.
+    fn machine(&self, session: &Session, hostname: &str) -> Result<LocalMachine, Failure> {
+        LocalMachine::open(
+            session.assembly.kind_names(),
+            &session.output,
+            hostname,
+            Prefix::place(self.prefix.clone())?,
+            self.store.open(&session.output)?,
+            Presence::Onlooker,
+        )
+    }
+
     /// What `run` would add to a graph by itself, as far as it is wanted.
     fn additions(&self, session: &Session, graph: &DesiredGraph) -> Additions {
         let preparation = Preparation {
@@ -136,15 +148,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .as_ref()
         .and_then(|compiled| compiled.program.clone());
     if let Some(program) = program {
-        let prefix = Prefix::place(arguments.prefix.clone())?;
-        let machine = LocalMachine::open(
-            session.assembly.kind_names(),
-            &session.output,
-            &input.hostname,
-            prefix,
-            arguments.store.open(&session.output)?,
-            Presence::Onlooker,
-        )?;
+        let machine = arguments.machine(session, &input.hostname)?;
         let capabilities =
             machine.capabilities(compilation.program_files(machine.state_of_programs())?, false)?;
         let first = first_graph(
@@ -199,16 +203,8 @@ fn model_graph(
     }
     let mut compilation = model.compile();
     if model.has_programs() && !arguments.pure {
-        let prefix = Prefix::place(arguments.prefix.clone())?;
         model.evaluate_programs(Evaluating {
-            machine: LocalMachine::open(
-                session.assembly.kind_names(),
-                &session.output,
-                &input.hostname,
-                prefix,
-                arguments.store.open(&session.output)?,
-                Presence::Onlooker,
-            )?,
+            machine: arguments.machine(session, &input.hostname)?,
             effects: false,
             wait: arguments.timeout,
             ring: Arc::new(|| ()),

@@ -329,19 +329,31 @@ fn unfit(attempted: &'static str, invalid: &[setpoint_graph::Invalid]) -> Failur
         .reasoned(FailureReason::Unfit)
 }
 
+/// Whether a task must wait for watch loops that have not ended. Then it starts when they have.
+fn waits_for_loops(shared: &Arc<Shared>, cell: &Cell, task: impl FnOnce() -> Task) -> bool {
+    let ending = cell.watches().take_ending();
+    if ending.is_empty() {
+        return false;
+    }
+    let (shared, task) = (shared.clone(), task());
+    let runtime = shared.runtime.clone();
+    runtime.spawn(async move {
+        for ending in ending {
+            // A loop that panicked has ended too.
+            let _ = ending.await;
+        }
+        shared.start([task]);
+    });
+    true
+}
+
 /// Arms the watch of a vertex, after watch loops of an earlier arming have ended.
 fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId, lane: &Lane<Job>) {
-    let ending = cell.watches().take_ending();
-    if !ending.is_empty() {
-        let (shared, cell) = (shared.clone(), cell.clone());
-        let runtime = shared.runtime.clone();
-        runtime.spawn(async move {
-            for task in ending {
-                // A loop that panicked has ended too.
-                let _ = task.await;
-            }
-            shared.start([Task::Arm { cell, watch }]);
-        });
+    let again = || Task::Arm {
+        cell: cell.clone(),
+        watch,
+    };
+    if waits_for_loops(shared, cell, again) {
         return;
     }
     match &*cell.instance() {
@@ -355,20 +367,12 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId, lane: &Lane<J
 
 /// Cleans up, after watch loops have ended.
 fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised: bool, lane: &Lane<Job>) {
-    let ending = cell.watches().take_ending();
-    if !ending.is_empty() {
-        let (shared, cell) = (shared.clone(), cell.clone());
-        let runtime = shared.runtime.clone();
-        runtime.spawn(async move {
-            for task in ending {
-                let _ = task.await;
-            }
-            shared.start([Task::Cleanup {
-                vertex,
-                cell,
-                initialised,
-            }]);
-        });
+    let again = || Task::Cleanup {
+        vertex,
+        cell: cell.clone(),
+        initialised,
+    };
+    if waits_for_loops(shared, cell, again) {
         return;
     }
     let instance = cell.instance().take();
