@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use proc_macro2::TokenStream;
 use setpoint_testing::repository;
 
+mod functions;
 mod modules;
 
 /// Files that are longer than they should be, and why.
@@ -28,6 +30,12 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc"];
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn tokens(path: &Path) -> TokenStream {
+    let text = read(path);
+    text.parse()
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Files with this extension below a directory, sorted, relative to the repository.

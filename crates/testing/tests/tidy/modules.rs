@@ -9,7 +9,7 @@ use std::path::Path;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use setpoint_testing::repository;
 
-use crate::{crates, fail_if_any, files, read};
+use crate::{crates, fail_if_any, files, tokens};
 
 /// Largest cycle that is allowed, in modules.
 const LARGEST: usize = 2;
@@ -88,12 +88,6 @@ fn module(inside: &Path) -> String {
         .next()
         .map(|part| part.as_os_str().to_string_lossy());
     first.map_or_else(String::new, |name| name.trim_end_matches(".rs").to_owned())
-}
-
-fn tokens(path: &Path) -> TokenStream {
-    let text = read(path);
-    text.parse()
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The names that `lib.rs` exports, each with its module.
