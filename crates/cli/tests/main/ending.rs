@@ -1,6 +1,8 @@
 //! The end of a run while its program is in the midst of something: computing, following a command, reading.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use setpoint_testing::{Hermetic, Running};
@@ -36,7 +38,7 @@ print "never" {
 ];
 
 /// Polls what only the kernel knows, until it holds.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -137,4 +139,58 @@ fn a_pipe_that_nobody_writes_to_holds_up_no_program() {
     let (status, errors) = running.finish();
     assert_eq!(status.code(), Some(1), "{errors}");
     assert!(errors.contains("as long as `--max-runtime` allows"), "{errors}");
+}
+
+#[test]
+fn an_end_under_load_comes_soon_and_leaves_nothing_behind() {
+    let place = Hermetic::new();
+    let directory = place.path("files");
+    std::fs::create_dir(&directory).unwrap();
+    let files: Vec<PathBuf> = (0..500)
+        .map(|index| directory.join(format!("f{index}")))
+        .collect();
+    let program: String = files
+        .iter()
+        .map(|file| format!("file \"{}\" {{\n\tcontent => \"right\",\n}}\n", file.display()))
+        .collect();
+    let program = place.write("p.mcl", program);
+    let running = Running::start(run_command(&place, &[&program.display().to_string()]));
+    wait_until("all files", || files.iter().all(|file| text(file) == "right"));
+
+    let enough = Arc::new(AtomicBool::new(false));
+    let disturbing = {
+        let (enough, files) = (enough.clone(), files.clone());
+        std::thread::spawn(move || {
+            let mut count = 0_usize;
+            while !enough.load(Ordering::SeqCst) {
+                let file = &files[count * 7919 % files.len()];
+                std::fs::write(file, "wrong").unwrap();
+                count += 1;
+            }
+            count
+        })
+    };
+    // In the middle of the work: when the first of them are right again while others are made wrong.
+    wait_until("load", || {
+        let right = files.iter().filter(|file| text(file) == "right").count();
+        right < files.len()
+    });
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    enough.store(true, Ordering::SeqCst);
+    let count = disturbing.join().unwrap();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    assert!(count > 0);
+    let entries = std::fs::read_dir(&directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let strangers: Vec<String> = names.filter(|name| !name.starts_with('f')).collect();
+    assert_eq!(strangers, Vec::<String>::new());
+    for file in files {
+        let content = text(&file);
+        assert!(
+            matches!(&*content, "right" | "wrong" | ""),
+            "{} is {content:?}",
+            file.display()
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! A file system that does not answer: the real binary beside a frozen one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Hermetic, Running};
 
-use crate::end_to_end::{Engine, text};
+use crate::end_to_end::{Engine, run_command, text};
+use crate::ending::wait_until;
 
 /// A file system of its own in a file, frozen: whoever writes to it waits. It thaws when this is dropped, or when this
 /// process is gone, however that comes.
@@ -98,6 +99,46 @@ fn a_file_system_that_hangs_holds_up_nothing_on_the_others() {
         }
     }
     engine.stop();
+}
+
+#[test]
+fn a_disk_that_hangs_holds_up_nobody_else() {
+    let place = Hermetic::new();
+    // As above.
+    let running;
+    let Some(mut frozen) = Frozen::mounted(&place) else {
+        println!("skipped: this machine mounts no file as a file system");
+        return;
+    };
+    let (input, hanging, other) = (
+        place.write("input", "first"),
+        frozen.path.join("file"),
+        place.path("other"),
+    );
+    let file =
+        |path: &Path, content: &str| format!("file \"{}\" {{\n\tcontent => {content},\n}}\n", path.display());
+    let program = format!(
+        "import \"os\"\n$input = os.readfile(\"{}\")\n{}{}",
+        input.display(),
+        file(&hanging, "$input"),
+        file(&other, "\"right\"")
+    );
+    let program = place.write("p.mcl", program);
+    running = Running::start(run_command(&place, &[&program.display().to_string()]));
+    wait_until("both files", || {
+        text(&hanging) == "first" && text(&other) == "right"
+    });
+
+    assert!(frozen.freeze(), "a mounted file system can be made to hang");
+    let new = place.write("new", "second");
+    std::fs::rename(new, &input).unwrap();
+    for _ in 0..10 {
+        std::fs::write(&other, "wrong").unwrap();
+        wait_until("a repair beside the disk that hangs", || text(&other) == "right");
+    }
+    frozen.thaw();
+    wait_until("the file on the disk that goes on", || text(&hanging) == "second");
+    Engine::of(running).stop();
 }
 
 #[test]

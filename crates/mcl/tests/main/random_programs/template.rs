@@ -6,7 +6,7 @@
 
 use setpoint_diagnostics::MemoryLoader;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// A program of several files, as templates.
 pub(crate) struct Template {

@@ -11,8 +11,8 @@ use environment::{Class, Environment, Signature, plain};
 use expressions::annotation;
 use types::{Chosen, Ty};
 
-use super::random::Random;
 use super::template::Template;
+use crate::random::Random;
 
 /// The program of a seed.
 pub(crate) fn generate(seed: u64) -> Template {

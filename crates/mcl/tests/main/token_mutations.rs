@@ -4,13 +4,6 @@
 //!
 //! The texts are tried in a process of their own, so that also an overflown stack is found, and with it the text. How many are
 //! tried is said by `SETPOINT_TOKEN_MUTATIONS` (3 000 if it is not set), where they begin by `SETPOINT_RANDOM_SEED`.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "reads the cases, starts itself, and measures"
-)]
-
-#[path = "random_programs/random.rs"]
-mod random;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,10 +18,10 @@ use setpoint_graph::Library;
 use setpoint_mcl::{CompileOptions, Entry, compile, format, syntax};
 use setpoint_testing::repository;
 
-use random::Random;
+use crate::random::Random;
 
-/// The name of the test below, by which it starts itself.
-const NAME: &str = "mutated_cases_are_compiled_or_refused";
+/// The full name of the test below, by which it starts itself.
+const NAME: &str = "token_mutations::mutated_cases_are_compiled_or_refused";
 
 /// Set for the process that tries the texts: the first, and the one behind the last.
 const RANGE: &str = "SETPOINT_TOKEN_MUTATIONS_RANGE";

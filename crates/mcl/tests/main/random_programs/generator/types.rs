@@ -1,6 +1,6 @@
 //! The types of generated expressions.
 
-use super::super::random::Random;
+use crate::random::Random;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,17 +3,12 @@
 //!
 //! `SETPOINT_RANDOM_PROGRAMS` says how many programs are tried (1 000 if it is not set), `SETPOINT_RANDOM_SEED` with which
 //! seed they begin. A program on which the two disagree is made smaller before it is shown.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "how much is tried is said in the environment"
-)]
 
 mod datum;
 mod generator;
 mod interpreter;
 mod library;
 mod pipeline;
-mod random;
 mod resources;
 mod scopes;
 mod shrink;
