@@ -63,32 +63,46 @@ fn what_is_too_large_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn who_may_do_what_is_told_in_words() {
-    if !has_etcd("who_may_do_what_is_told_in_words") {
+fn missing_logins_and_rights_are_reported_in_words() {
+    if !has_etcd("missing_logins_and_rights_are_reported_in_words") {
         return;
     }
     let cluster = EtcdCluster::start(1);
     let options = options(&cluster, "/ns");
-    let with = |user: &str, password: &str| {
-        let login = Some(Login {
-            user: user.to_owned(),
-            password: password.to_owned(),
-        });
-        EtcdStore::new(EtcdOptions {
-            login,
-            ..options.clone()
-        })
-        .unwrap()
-    };
-    let told = |result: Result<_, StoreError>| result.map(drop).unwrap_err().to_string();
     let runtime = runtime();
     runtime.block_on(async {
-        let early = with("web", "hush").read(&[]).await;
+        let early = logged_in(&options, "web", "hush").read(&[]).await;
         assert_eq!(
-            told(early.map(drop)),
+            reason(early.map(drop)),
             "the store does not let this host in: a user is given, but this store asks for none"
         );
     });
+    ask_for_users(&cluster);
+    runtime.block_on(async {
+        a_wrong_login_is_reported(&options).await;
+        a_missing_right_is_reported(&options).await;
+    });
+}
+
+/// The store as this user sees it.
+fn logged_in(options: &EtcdOptions, user: &str, password: &str) -> EtcdStore {
+    let login = Some(Login {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    });
+    EtcdStore::new(EtcdOptions {
+        login,
+        ..options.clone()
+    })
+    .unwrap()
+}
+
+fn reason(result: Result<(), StoreError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+/// Has etcd ask for users. The user `web` reads and writes below `/web/` and reads below `/all/`.
+fn ask_for_users(cluster: &EtcdCluster) {
     cluster.control(&["user", "add", "root:root"]);
     cluster.control(&["user", "grant-role", "root", "root"]);
     cluster.control(&["role", "add", "web"]);
@@ -111,50 +125,56 @@ fn who_may_do_what_is_told_in_words() {
     cluster.control(&["user", "add", "web:hush"]);
     cluster.control(&["user", "grant-role", "web", "web"]);
     cluster.control(&["auth", "enable"]);
-    runtime.block_on(async {
-        let nobody = EtcdStore::new(options.clone()).unwrap();
-        let own = key("/web/own");
-        let refused = nobody.read(&[own.clone().into()]).await;
-        assert_eq!(
-            told(refused.map(drop)),
-            "the store does not let this host in: it asks for a user, and none is given"
-        );
-        let wrong = with("web", "guess").read(&[own.clone().into()]).await;
-        let said = told(wrong.map(drop));
-        assert_eq!(
-            said,
-            "the store does not let this host in: the name of the user or the password is wrong"
-        );
-        let web = with("web", "hush");
-        assert!(!format!("{web:?} {options:?}").contains("hush"));
-        let revision = write(&web, [put("/web/own", "mine")]).await;
-        assert_eq!(text(&web, "/web/own").await.as_deref(), Some("mine"));
-        let others = web.transact(Transaction::of([put("/all/x", "theirs")])).await;
-        assert_eq!(
-            told(others.map(drop)),
-            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
-        );
-        let others = web
-            .transact(Transaction::of([put("/web/own", "2"), put("/all/x", "theirs")]))
-            .await;
-        assert_eq!(
-            told(others.map(drop)),
-            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
-        );
-        let others = web.read(&[Selection::prefix("/db/")]).await;
-        assert_eq!(
-            told(others.map(drop)),
-            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
-        );
-        let mut allowed = web.watch(Selection::prefix("/web/"), revision);
-        let mut refused = web.watch(Selection::prefix("/db/"), revision);
-        assert!(matches!(
-            refused.next().await,
-            Watched::Away(StoreError::Denied { .. })
-        ));
-        write(&web, [put("/web/own", "3")]).await;
-        assert_eq!(shown(&changed(&mut allowed).await), "/web/own=3");
-    });
+}
+
+async fn a_wrong_login_is_reported(options: &EtcdOptions) {
+    let nobody = EtcdStore::new(options.clone()).unwrap();
+    let own = key("/web/own");
+    let refused = nobody.read(&[own.clone().into()]).await;
+    assert_eq!(
+        reason(refused.map(drop)),
+        "the store does not let this host in: it asks for a user, and none is given"
+    );
+    let wrong = logged_in(options, "web", "guess")
+        .read(&[own.clone().into()])
+        .await;
+    let said = reason(wrong.map(drop));
+    assert_eq!(
+        said,
+        "the store does not let this host in: the name of the user or the password is wrong"
+    );
+}
+
+async fn a_missing_right_is_reported(options: &EtcdOptions) {
+    let web = logged_in(options, "web", "hush");
+    assert!(!format!("{web:?} {options:?}").contains("hush"));
+    let revision = write(&web, [put("/web/own", "mine")]).await;
+    assert_eq!(text(&web, "/web/own").await.as_deref(), Some("mine"));
+    let others = web.transact(Transaction::of([put("/all/x", "theirs")])).await;
+    assert_eq!(
+        reason(others.map(drop)),
+        "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
+    );
+    let others = web
+        .transact(Transaction::of([put("/web/own", "2"), put("/all/x", "theirs")]))
+        .await;
+    assert_eq!(
+        reason(others.map(drop)),
+        "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
+    );
+    let others = web.read(&[Selection::prefix("/db/")]).await;
+    assert_eq!(
+        reason(others.map(drop)),
+        "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
+    );
+    let mut allowed = web.watch(Selection::prefix("/web/"), revision);
+    let mut refused = web.watch(Selection::prefix("/db/"), revision);
+    assert!(matches!(
+        refused.next().await,
+        Watched::Away(StoreError::Denied { .. })
+    ));
+    write(&web, [put("/web/own", "3")]).await;
+    assert_eq!(shown(&changed(&mut allowed).await), "/web/own=3");
 }
 
 #[test]

@@ -387,7 +387,7 @@ async fn fill(store: &FileStore) -> Vec<(Key, Vec<u8>)> {
 }
 
 #[test]
-fn a_damaged_file_is_told_of_and_left_alone() {
+fn a_damaged_file_is_reported_and_left_alone() {
     let place = Place::new();
     let runtime = runtime();
     let all = runtime.block_on(async {
@@ -446,7 +446,12 @@ fn a_damaged_file_is_told_of_and_left_alone() {
         }
     }
     assert!(told > 50, "{told}");
-    // Nothing at all, and something else.
+}
+
+#[test]
+fn a_file_that_is_no_store_is_reported_and_left_alone() {
+    let place = Place::new();
+    let runtime = runtime();
     for content in ["", "no store", &"text\n".repeat(100_000)] {
         let name = format!("other-{}", content.len());
         std::fs::create_dir(place.directory.path().join(&name)).unwrap();

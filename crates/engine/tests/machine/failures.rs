@@ -424,6 +424,25 @@ fn an_event_during_a_run_that_fails_brings_the_next_try_forward_once() {
     assert!(starts[tries + 1] - starts[tries] <= ms(111), "{starts:?}");
 }
 
+/// The events of a resource that belong to its runs.
+fn told(sim: &Simulation, name: &str) -> Vec<&'static str> {
+    let events = sim
+        .events
+        .iter()
+        .filter(|event| event.identity() == Some(id(name)));
+    events
+        .filter_map(|event| match &event.what {
+            EventKind::StartedRun { .. } => Some("started"),
+            EventKind::Drift { .. } => Some("drift"),
+            EventKind::Repairing { .. } => Some("repairing"),
+            EventKind::Repaired { .. } => Some("repaired"),
+            EventKind::NotRepaired { .. } => Some("not repaired"),
+            EventKind::RunEnded { .. } => Some("ended"),
+            _ => None,
+        })
+        .collect()
+}
+
 #[test]
 fn repairs_are_told_when_the_run_has_ended() {
     let mut sim = Simulation::new();
@@ -438,23 +457,6 @@ fn repairs_are_told_when_the_run_has_ended() {
     sim.always("c", Run::drift());
     sim.swap(&Graph::new(&["a", "b"]).with("c", |meta| meta.noop = true));
     sim.settle();
-    let told = |sim: &Simulation, name: &str| -> Vec<&'static str> {
-        let events = sim
-            .events
-            .iter()
-            .filter(|event| event.identity() == Some(id(name)));
-        events
-            .filter_map(|event| match &event.what {
-                EventKind::StartedRun { .. } => Some("started"),
-                EventKind::Drift { .. } => Some("drift"),
-                EventKind::Repairing { .. } => Some("repairing"),
-                EventKind::Repaired { .. } => Some("repaired"),
-                EventKind::NotRepaired { .. } => Some("not repaired"),
-                EventKind::RunEnded { .. } => Some("ended"),
-                _ => None,
-            })
-            .collect()
-    };
     assert_eq!(
         told(&sim, "a"),
         ["started", "drift", "repairing", "repaired", "ended"]
@@ -464,8 +466,10 @@ fn repairs_are_told_when_the_run_has_ended() {
         ["started", "drift", "repairing", "not repaired", "ended"]
     );
     assert_eq!(told(&sim, "c"), ["started", "drift", "ended"]);
+}
 
-    // A run that goes on tells at once what it has found, and it is told once.
+#[test]
+fn drift_that_a_long_run_reports_is_told_at_once_and_once() {
     let mut sim = Simulation::new();
     sim.runs("a", [Run::drift().takes(s(60))]);
     sim.swap(&Graph::new(&["a"]));

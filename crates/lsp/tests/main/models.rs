@@ -247,11 +247,14 @@ fn what_is_wrong_is_told_while_it_is_typed_and_mended_by_a_fix() {
     assert_eq!(codes(&told), ["E0521"]);
 }
 
+fn main_document() -> serde_json::Value {
+    json!({ "textDocument": { "uri": MAIN } })
+}
+
 #[test]
-fn the_outline_folds_selections_and_colours_follow_the_text() {
+fn the_outline_shows_definitions_and_attributes() {
     let (mut client, _) = project();
-    let document = json!({ "textDocument": { "uri": MAIN } });
-    let symbols = match client.request::<DocumentSymbolRequest>(document.clone()) {
+    let symbols = match client.request::<DocumentSymbolRequest>(main_document()) {
         Some(DocumentSymbolResponse::Nested(symbols)) => symbols,
         other => panic!("{other:?}"),
     };
@@ -277,8 +280,13 @@ fn the_outline_folds_selections_and_colours_follow_the_text() {
         host.iter().map(|symbol| &*symbol.name).collect::<Vec<_>>(),
         ["name", "disks"]
     );
+}
+
+#[test]
+fn blocks_fold() {
+    let (mut client, _) = project();
     let folds = client
-        .request::<FoldingRangeRequest>(document.clone())
+        .request::<FoldingRangeRequest>(main_document())
         .unwrap_or_default();
     let folds: Vec<(u32, u32)> = folds
         .iter()
@@ -288,7 +296,12 @@ fn the_outline_folds_selections_and_colours_follow_the_text() {
         folds,
         [(0, 1), (3, 8), (4, 5), (14, 15), (18, 19), (22, 25), (23, 24)]
     );
-    let mut params = document.clone();
+}
+
+#[test]
+fn a_selection_grows_to_the_whole_file() {
+    let (mut client, _) = project();
+    let mut params = main_document();
     params["positions"] = json!([{ "line": 24, "character": 36 }]);
     let selected = client
         .request::<SelectionRangeRequest>(params)
@@ -303,7 +316,12 @@ fn the_outline_folds_selections_and_colours_follow_the_text() {
     assert_eq!(lengths.first(), Some(&(24, 24, 37)), "{lengths:?}");
     assert_eq!(lengths.last().map(|last| last.0), Some(0), "{lengths:?}");
     assert!(lengths.len() >= 5, "{lengths:?}");
-    let tokens = match client.request::<SemanticTokensFullRequest>(document.clone()) {
+}
+
+#[test]
+fn words_have_the_colour_of_their_meaning() {
+    let (mut client, _) = project();
+    let tokens = match client.request::<SemanticTokensFullRequest>(main_document()) {
         Some(SemanticTokensResult::Tokens(tokens)) => tokens.data,
         other => panic!("{other:?}"),
     };
@@ -341,7 +359,12 @@ fn the_outline_folds_selections_and_colours_follow_the_text() {
     ] {
         assert_eq!(of(word), Some(sort), "{word}");
     }
-    let mut params = document.clone();
+}
+
+#[test]
+fn formatting_edits_only_what_is_not_formatted() {
+    let (mut client, _) = project();
+    let mut params = main_document();
     params["options"] = json!({ "tabSize": 4, "insertSpaces": true });
     assert_eq!(client.request::<Formatting>(params.clone()), Some(Vec::new()));
     client.replace(MAIN, "x   =  1\n");
