@@ -167,7 +167,8 @@ where
         .map(|case| {
             let run = run.clone();
             Trial::test(case.name.clone(), move || {
-                compare(&case, run(&case)).map_err(Failed::from)
+                let given = run(&case).map_err(Failed::from)?;
+                compare(&case.expectation, &given).map_err(Failed::from)
             })
         })
         .collect();
@@ -354,25 +355,28 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 
-fn compare(case: &Case, given: Result<String, String>) -> Result<(), String> {
-    let given = given?;
+/// Compares a text with the file that has the expected one; `UPDATE=1` rewrites the file.
+///
+/// # Errors
+/// What differs.
+pub fn compare(expectation: &Path, given: &str) -> Result<(), String> {
     let is_set = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
-    let expected = std::fs::read_to_string(&case.expectation).ok();
-    if expected.as_deref() == Some(&given) {
+    let expected = std::fs::read_to_string(expectation).ok();
+    if expected.as_deref() == Some(given) {
         return Ok(());
     }
     if is_set("UPDATE") {
         if is_set("CI") {
             return Err("expectations are not rewritten under CI".to_owned());
         }
-        return std::fs::write(&case.expectation, &given)
-            .map_err(|error| format!("{}: {error}", case.expectation.display()));
+        return std::fs::write(expectation, given)
+            .map_err(|error| format!("{}: {error}", expectation.display()));
     }
     match expected {
         None => Err(format!(
             "there is no expectation; UPDATE=1 writes it. Given:\n{given}"
         )),
-        Some(expected) => Err(difference(&expected, &given)),
+        Some(expected) => Err(difference(&expected, given)),
     }
 }
 
