@@ -1,54 +1,19 @@
 //! The kinds `user` and `group`, with the real tools on the files of a machine of its own.
 
-use serde_json::Value as Json;
-use setpoint_testing::{Finished, Hermetic};
+use setpoint_testing::Hermetic;
 
-use crate::end_to_end::{Engine, run_command};
+use crate::end_to_end::Engine;
+use crate::kind::{failure, fields, run};
 use setpoint_testing::place::{Place, shell};
 
-/// Runs a program once.
-fn run(program: &str, further: &[&str]) -> Finished {
-    let place = Hermetic::new();
-    let path = place.write("main.mcl", program);
-    let path = path.to_str().expect("the place has a plain name");
-    let mut arguments = vec!["--once"];
-    arguments.extend(further);
-    arguments.push(path);
-    let output = run_command(&place, &arguments)
-        .output()
-        .expect("the program can be started");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Finished {
-        code: output.status.code().unwrap_or(-1),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
-}
-
-/// The fields that a run found wrong.
-fn drifts(finished: &Finished) -> Vec<String> {
-    let lines = finished.stdout.lines();
-    let events = lines.map(|line| serde_json::from_str(line).expect("every line is one JSON object"));
-    let drifts = events.filter(|event: &Json| event["event"] == "drift");
-    drifts
-        .filter_map(|event| event["field"].as_str().map(str::to_owned))
-        .collect()
-}
-
-/// Runs a program that must end well, and answers which fields it found wrong.
+/// Runs a program that must succeed, and returns the fields in which it found drift.
+#[track_caller]
 fn repair(program: &str) -> Vec<String> {
     let finished = run(program, &[]);
     assert_eq!(finished.code, 0, "{}{}", finished.stdout, finished.stderr);
     let again = run(program, &[]);
-    assert_eq!(drifts(&again), [""; 0], "a second run: {}", again.stdout);
-    drifts(&finished)
-}
-
-/// Runs a program that must fail, and answers what is said.
-fn fails(program: &str) -> String {
-    let finished = run(program, &[]);
-    assert_eq!(finished.code, 1, "{}", finished.stderr);
-    finished.stdout + &finished.stderr
+    assert_eq!(fields(&again), [""; 0], "a second run: {}", again.stdout);
+    fields(&finished)
 }
 
 fn passwd(name: &str) -> String {
@@ -148,7 +113,7 @@ fn numbers_and_groups() {
         ["gid"]
     );
     let taken = "user \"mallory\" {\n\tstate => \"exists\",\n\tuid => 0,\n}\n";
-    let said = fails(taken);
+    let said = failure(taken);
     assert!(
         said.contains("use the uid 0: it belongs to the user `root`"),
         "{said}"
@@ -163,7 +128,7 @@ fn numbers_and_groups() {
         ),
         ["comment"]
     );
-    let said = fails("group \"mine\" {\n\tstate => \"exists\",\n\tgid => 0,\n}\n");
+    let said = failure("group \"mine\" {\n\tstate => \"exists\",\n\tgid => 0,\n}\n");
     assert!(
         said.contains("use the gid 0: it belongs to the group `root`"),
         "{said}"
@@ -235,14 +200,14 @@ fn passwords() {
 }
 
 fn what_is_in_the_way() {
-    let said = fails("user \"zoe\" {\n\tstate => \"exists\",\n\tgroups => [\"nowhere\"],\n}\n");
+    let said = failure("user \"zoe\" {\n\tstate => \"exists\",\n\tgroups => [\"nowhere\"],\n}\n");
     assert!(
         said.contains("make the account: `useradd`: group 'nowhere' does not exist"),
         "{said}"
     );
     // Nobody but `useradd` is asked, so nothing of it is made by half.
     assert_eq!(passwd("zoe"), "");
-    let said = fails("group \"root\" {\n\tstate => \"absent\",\n}\n");
+    let said = failure("group \"root\" {\n\tstate => \"absent\",\n}\n");
     assert!(
         said.contains("remove the group: `groupdel`: cannot remove the primary group of user 'root'"),
         "{said}"

@@ -1,8 +1,8 @@
 //! The kind `augeas`, with the real program on files of a machine of its own.
 
-use setpoint_testing::{Finished, Hermetic};
+use setpoint_testing::Finished;
 
-use crate::end_to_end::run;
+use crate::kind::shown;
 use setpoint_testing::place::{Place, shell};
 
 /// Sets `path` to `value` in a file, by a lens.
@@ -13,12 +13,7 @@ fn set(lens: &str, file: &str, sets: &[(&str, &str)]) -> Finished {
         .collect();
     let program =
         format!("augeas \"a\" {{\n\tfile => {file:?},\n\tlens => {lens:?},\n\tsets => [\n{sets}\t],\n}}\n");
-    let place = Hermetic::new();
-    let path = place.write("main.mcl", program);
-    run(
-        &place,
-        &["--once", path.to_str().expect("the place has a plain name")],
-    )
+    shown(&program)
 }
 
 fn fails(finished: &Finished, why: &str) {

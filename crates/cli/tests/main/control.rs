@@ -48,10 +48,10 @@ pub(crate) fn started(place: &Hermetic, program: &str) -> Engine {
 }
 
 #[test]
-fn status_says_what_is_wrong_since_when_why_and_what_waits_for_it() {
+fn status_shows_each_failure_with_its_reason_and_what_waits_for_it() {
     let place = Hermetic::new();
     let program = failing(&place);
-    let mut engine = started(&place, &program);
+    let engine = started(&place, &program);
     let mut finished = ask(&place, &["status"]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     // It may be amid a try.
@@ -74,9 +74,15 @@ fn status_says_what_is_wrong_since_when_why_and_what_waits_for_it() {
     assert_eq!(told, ["failing", "blocked"]);
     assert_eq!(rows[0]["place"]["line"], 5);
     assert!(rows[0]["until"].as_f64() > rows[0]["since"].as_f64());
-    let config = format!("file[{}]", place.path("machine/srv/app/config").display());
     assert_eq!(rows[1]["behind"], "file[$DIR/machine/srv/app/config]");
-    // What is asked for by name is shown also if it is right, and the code is that of what was asked for.
+    engine.stop();
+}
+
+#[test]
+fn status_of_named_resources_shows_them_in_any_state_and_answers_for_them_alone() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
     let motd = format!("file[{}]", place.path("machine/etc/motd").display());
     let one = ask(&place, &["status", &motd]);
     assert_eq!(one.code, 0, "{}", one.stderr);
@@ -92,8 +98,15 @@ fn status_says_what_is_wrong_since_when_why_and_what_waits_for_it() {
         "{}",
         all.stdout
     );
+    engine.stop();
+}
 
-    // It is mended from outside, and that is told as well.
+#[test]
+fn status_shows_what_was_repaired_from_outside() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let mut engine = started(&place, &program);
+    let config = format!("file[{}]", place.path("machine/srv/app/config").display());
     std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
     assert_eq!(ask(&place, &["poke", &config]).code, 0);
     let (name, is_there) = (place.path("machine/srv/app/config"), || {
@@ -189,84 +202,67 @@ fn time_passes_while_nothing_happens() {
     engine.stop();
 }
 
+/// Words with a mistake, what is answered, and the exit code. `MOTD` is the path of the file.
+const MISTAKES: &[(&[&str], &str, i32)] = &[
+    (&["status", "file[MOTDx]"], "did you mean `file[MOTD]`?", 1),
+    (&["poke", "fil[MOTD]"], "did you mean `file[MOTD]`?", 1),
+    (&["status", "MOTD"], "did you mean `file[MOTD]`?", 64),
+    (
+        &["poke", "exec"],
+        "`exec` is a kind: one of its resources is `exec[NAME]`",
+        64,
+    ),
+    (
+        &["events", "--kind", "fil"],
+        "there is no kind `fil`\n  help: did you mean `file`?",
+        64,
+    ),
+    (
+        &["status", "--kind", "timer"],
+        "no resource of the kind `timer`",
+        1,
+    ),
+    (&["events", "--event", "repared"], "did you mean `repaired`?", 64),
+    (&["debug", "on", "fille"], "did you mean `file`?", 64),
+    (
+        &["events", "exec[strat]"],
+        "there is no resource exec[strat]\n  help: did you mean `exec[start]`?",
+        1,
+    ),
+    (
+        &["events", "--since=-1"],
+        "the number of an event is a whole number, and 0 stands before the first",
+        64,
+    ),
+    (
+        &["events", "--since", "-1"],
+        "the number of an event is a whole number, and 0 stands before the first",
+        64,
+    ),
+    (
+        &["debug", "off", "exce"],
+        "there is neither a kind nor a function `exce`\n  help: did you mean `exec`?",
+        64,
+    ),
+    (
+        &["status", "--kind", "exce"],
+        "there is no kind `exce`\n  help: did you mean `exec`?",
+        64,
+    ),
+];
+
 #[test]
-fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
+fn unknown_names_are_answered_with_similar_ones() {
     let place = Hermetic::new();
     let program = failing(&place);
     let engine = started(&place, &program);
     let motd = place.path("machine/etc/motd").display().to_string();
-    let cases = [
-        (
-            vec!["status".to_owned(), format!("file[{motd}x]")],
-            format!("did you mean `file[{motd}]`?"),
-            1,
-        ),
-        (
-            vec!["poke".to_owned(), format!("fil[{motd}]")],
-            format!("did you mean `file[{motd}]`?"),
-            1,
-        ),
-        (
-            vec!["status".to_owned(), motd.clone()],
-            format!("did you mean `file[{motd}]`?"),
-            64,
-        ),
-        (
-            vec!["poke".to_owned(), "exec".to_owned()],
-            "`exec` is a kind: one of its resources is `exec[NAME]`".to_owned(),
-            64,
-        ),
-        (
-            vec!["events".to_owned(), "--kind".to_owned(), "fil".to_owned()],
-            "there is no kind `fil`\n  help: did you mean `file`?".to_owned(),
-            64,
-        ),
-        (
-            vec!["status".to_owned(), "--kind".to_owned(), "timer".to_owned()],
-            "no resource of the kind `timer`".to_owned(),
-            1,
-        ),
-        (
-            vec!["events".to_owned(), "--event".to_owned(), "repared".to_owned()],
-            "did you mean `repaired`?".to_owned(),
-            64,
-        ),
-        (
-            vec!["debug".to_owned(), "on".to_owned(), "fille".to_owned()],
-            "did you mean `file`?".to_owned(),
-            64,
-        ),
-        (
-            vec!["events".to_owned(), "exec[strat]".to_owned()],
-            "there is no resource exec[strat]\n  help: did you mean `exec[start]`?".to_owned(),
-            1,
-        ),
-        (
-            vec!["events".to_owned(), "--since=-1".to_owned()],
-            "the number of an event is a whole number, and 0 stands before the first".to_owned(),
-            64,
-        ),
-        (
-            vec!["events".to_owned(), "--since".to_owned(), "-1".to_owned()],
-            "the number of an event is a whole number, and 0 stands before the first".to_owned(),
-            64,
-        ),
-        (
-            vec!["debug".to_owned(), "off".to_owned(), "exce".to_owned()],
-            "there is neither a kind nor a function `exce`\n  help: did you mean `exec`?".to_owned(),
-            64,
-        ),
-        (
-            vec!["status".to_owned(), "--kind".to_owned(), "exce".to_owned()],
-            "there is no kind `exce`\n  help: did you mean `exec`?".to_owned(),
-            64,
-        ),
-    ];
-    for (words, wanted, code) in cases {
+    for (words, wanted, code) in MISTAKES {
+        let words: Vec<String> = words.iter().map(|word| word.replace("MOTD", &motd)).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let finished = ask(&place, &words);
-        let wanted = wanted.replace(&place.directory().display().to_string(), "$DIR");
-        assert_eq!(finished.code, code, "{words:?}: {}", finished.stderr);
+        let wanted = wanted.replace("MOTD", "$DIR/machine/etc/motd");
+        assert_eq!(finished.code, *code, "{words:?}: {}", finished.stderr);
         assert!(
             finished.stderr.contains(&wanted),
             "{words:?}: {}",
@@ -276,29 +272,55 @@ fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
     engine.stop();
 }
 
+/// The events that `setpoint events` prints as JSON.
+fn lines(place: &Hermetic, words: &[&str]) -> Vec<Json> {
+    let finished = ask(place, words);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    finished
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
 #[test]
-fn events_are_told_from_a_number_on_and_followed_until_the_end() {
+fn events_are_selected_by_kind_name_and_number() {
     let place = Hermetic::new();
     let program = failing(&place);
     let engine = started(&place, &program);
-    let lines = |words: &[&str]| -> Vec<Json> {
-        let finished = ask(&place, words);
-        assert_eq!(finished.code, 0, "{}", finished.stderr);
-        finished
-            .stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
-    let all = lines(&["events", "--json"]);
+    let all = lines(&place, &["events", "--json"]);
     assert_eq!(all[0]["seq"], 1);
     assert!(
         all.windows(2)
             .all(|two| two[0]["seq"].as_u64().unwrap() + 1 == two[1]["seq"].as_u64().unwrap())
     );
-    let repaired = lines(&["events", "--json", "--event", "repaired", "--kind", "File"]);
+    let repaired = lines(
+        &place,
+        &["events", "--json", "--event", "repaired", "--kind", "File"],
+    );
     assert_eq!(repaired.len(), 1);
-    // For people too each is told that was asked for, although what a run did is else told at its end.
+    let after = repaired[0]["seq"].to_string();
+    let rest = lines(&place, &["events", "--json", "--since", &after]);
+    assert_eq!(
+        rest[0]["seq"].as_u64().unwrap(),
+        repaired[0]["seq"].as_u64().unwrap() + 1
+    );
+    let ahead = ask(&place, &["events", "--since", "999999"]);
+    assert_eq!(ahead.code, 1);
+    assert!(
+        ahead.stderr.contains("there is no event 999999 yet"),
+        "{}",
+        ahead.stderr
+    );
+    engine.stop();
+}
+
+/// Also those that a run otherwise reports only at its end.
+#[test]
+fn events_for_people_show_each_event_that_is_asked_for() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
     let told = |name: &str| {
         let finished = ask(&place, &["events", "--event", name]);
         assert_eq!(finished.code, 0, "{}", finished.stderr);
@@ -311,23 +333,18 @@ fn events_are_told_from_a_number_on_and_followed_until_the_end() {
     );
     assert!(told("not repaired").contains("could not repair content"));
     assert!(told("run ended").contains("could not be brought into its state"));
-    let after = repaired[0]["seq"].to_string();
-    let rest = lines(&["events", "--json", "--since", &after]);
-    assert_eq!(
-        rest[0]["seq"].as_u64().unwrap(),
-        repaired[0]["seq"].as_u64().unwrap() + 1
-    );
-    let ahead = ask(&place, &["events", "--since", "999999"]);
-    assert_eq!(ahead.code, 1);
-    assert!(
-        ahead.stderr.contains("there is no event 999999 yet"),
-        "{}",
-        ahead.stderr
-    );
     let motd = format!("file[{}]", place.path("machine/etc/motd").display());
     let shown = ask(&place, &["events", &motd]);
     the_book_shows("events", "setpoint events 'file[/etc/motd]'", &shown.stdout);
+    engine.stop();
+}
 
+#[test]
+fn events_are_followed_until_the_process_ends() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let motd = format!("file[{}]", place.path("machine/etc/motd").display());
     let mut follow = place.command(BINARY);
     follow
         .args(["events", "--follow", "--json", "--prefix"])
@@ -626,7 +643,7 @@ fn debug_output_is_turned_on_and_off_while_it_runs() {
 }
 
 #[test]
-fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
+fn without_a_process_status_says_so() {
     let place = Hermetic::new();
     let nobody = ask(&place, &["status"]);
     assert_eq!(nobody.code, 4);
@@ -637,6 +654,11 @@ fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
         "{}",
         nobody.stderr
     );
+}
+
+#[test]
+fn a_stopped_process_is_reported_as_giving_no_answer() {
+    let place = Hermetic::new();
     let program = failing(&place);
     let engine = started(&place, &program).into_running();
     engine.signal("STOP");
@@ -644,7 +666,14 @@ fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
     assert_eq!(frozen.code, 4);
     let wanted = format!("process {} gives no answer: it is stopped", engine.id());
     assert!(frozen.stderr.contains(&wanted), "{}", frozen.stderr);
-    // Killed, it leaves its socket behind, which the next one replaces.
+    engine.signal("KILL");
+}
+
+#[test]
+fn a_killed_process_leaves_its_socket_to_the_next_one() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program).into_running();
     engine.signal("KILL");
     drop(engine);
     assert!(place.path("prefix/control.sock").exists());
@@ -653,12 +682,30 @@ fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
     assert!(dead.stderr.contains("no setpoint runs"), "{}", dead.stderr);
     let engine = started(&place, &program);
     assert_eq!(ask(&place, &["status"]).code, 1);
-    // One that works there and does not listen, as an older version.
+    engine.stop();
+    assert!(!place.path("prefix/control.sock").exists(), "it goes at the end");
+}
+
+/// As an older version does.
+#[test]
+fn a_process_without_a_control_socket_is_reported() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
     std::fs::rename(place.path("prefix/control.sock"), place.path("aside")).unwrap();
     let deaf = ask(&place, &["status"]);
     assert_eq!(deaf.code, 4);
     assert!(deaf.stderr.contains("has no control socket"), "{}", deaf.stderr);
-    // Something else lies there, which is nothing of ours.
+    std::fs::rename(place.path("aside"), place.path("prefix/control.sock")).unwrap();
+    engine.stop();
+}
+
+#[test]
+fn a_directory_in_the_place_of_the_control_socket_is_reported() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    std::fs::rename(place.path("prefix/control.sock"), place.path("aside")).unwrap();
     std::fs::create_dir(place.path("prefix/control.sock")).unwrap();
     let taken = ask(&place, &["status"]);
     assert_eq!(taken.code, 4);
@@ -668,12 +715,23 @@ fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
     std::fs::rename(place.path("aside"), place.path("prefix/control.sock")).unwrap();
     engine.stop();
     assert!(!place.path("prefix/control.sock").exists(), "it goes at the end");
-    // Killed long ago, and its number is another process's by now.
+}
+
+#[test]
+fn a_lock_with_the_number_of_another_process_is_no_setpoint() {
+    let place = Hermetic::new();
+    std::fs::create_dir(place.path("prefix")).unwrap();
     std::fs::write(place.path("prefix/lock"), format!("{}\n", std::process::id())).unwrap();
     let reused = ask(&place, &["status"]);
     assert_eq!(reused.code, 4);
     assert!(reused.stderr.contains("no setpoint runs"), "{}", reused.stderr);
-    // Another version.
+}
+
+#[test]
+fn a_process_that_speaks_another_protocol_is_named_with_its_version() {
+    let place = Hermetic::new();
+    std::fs::create_dir(place.path("prefix")).unwrap();
+    std::fs::write(place.path("prefix/lock"), format!("{}\n", std::process::id())).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(place.path("prefix/control.sock")).unwrap();
     let older = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();

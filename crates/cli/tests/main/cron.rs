@@ -1,58 +1,14 @@
 //! The kind `cron` with a real systemd: what a run does and refuses, and what becomes of timers while the bus and systemd are started anew.
 
 use std::path::Path;
-use std::process::Command;
 
-use serde_json::Value as Json;
 use setpoint_testing::{Hermetic, Running};
 
-use crate::end_to_end::{Engine, run_command, text};
+use crate::end_to_end::{Engine, text};
+use crate::kind::{command, fails, once, repairs};
 use setpoint_testing::place::{Place, shell};
 
 const TIMER: &str = "/etc/systemd/system/tick.timer";
-
-/// A program, to be run as root with a home directory that the manager of root's session knows too.
-fn command(place: &Hermetic, program: &str, arguments: &[&str]) -> Command {
-    let main = place.write("main.mcl", program);
-    let mut all = arguments.to_vec();
-    all.push(main.to_str().expect("the place has a plain name"));
-    let mut command = run_command(place, &all);
-    command.env("HOME", "/root");
-    command
-}
-
-/// What one run finds different, and says when it fails.
-fn once(program: &str) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
-    let output = command(&place, program, &["--once"])
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
-    let (mut fields, mut error) = (Vec::new(), None);
-    for event in events.filter(|event| event["kind"] == "cron") {
-        if event["event"] == "drift" {
-            fields.push(event["field"].as_str().unwrap_or_default().to_owned());
-        } else if let Some(said) = event["error"].as_str() {
-            error.get_or_insert_with(|| said.to_owned());
-        }
-    }
-    (fields, error)
-}
-
-/// A run that finds these fields different, repairs them, and after which a second one finds nothing.
-fn repairs(program: &str, wanted: &[&str]) {
-    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    assert_eq!(once(program), (wanted, None), "{program}");
-    assert_eq!(once(program), (Vec::new(), None), "{program}");
-}
-
-fn fails(program: &str, wanted: &str) {
-    let (_, error) = once(program);
-    assert_eq!(error.as_deref(), Some(wanted), "{program}");
-}
 
 fn tick(more: &str) -> String {
     format!("cron \"tick\" {{ trigger => \"OnCalendar\", {more} }}\n")
@@ -64,8 +20,8 @@ fn schedule() -> String {
 }
 
 #[test]
-fn a_run_brings_timers_into_their_states_or_says_why_not() {
-    let test = "cron::a_run_brings_timers_into_their_states_or_says_why_not";
+fn timers_reach_their_state_or_the_run_reports_why_not() {
+    let test = "cron::timers_reach_their_state_or_the_run_reports_why_not";
     Place::machine(test).run(|| {
         // What it would start is not there.
         fails(
@@ -84,42 +40,9 @@ fn a_run_brings_timers_into_their_states_or_says_why_not() {
         shell("systemctl start tick.service");
         assert!(Path::new("/run/ticked").exists(), "what it starts does what it shall");
 
-        // An active timer gets a new schedule, and one that systemd has not read yet.
         let hourly = tick("time => \"*:30\", command => \"/bin/touch /run/ticked\", description => \"\",");
-        repairs(&hourly, &["content"]);
-        assert_eq!(schedule(), "OnCalendar=*-*-* *:30:00");
-        assert!(text(Path::new(TIMER)).starts_with("[Timer]\nOnCalendar=*:30\n\n[Install]"));
-        shell("mkdir /etc/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=weekly\\n' > /etc/systemd/system/tick.timer.d/more.conf; systemctl daemon-reload");
-        repairs(&hourly, &[]);
-        shell("printf '[Timer]\\nOnCalendar=monthly\\n# changed\\n' > /etc/systemd/system/tick.timer.d/more.conf");
-        repairs(&hourly, &["state"]);
-        assert!(schedule().contains("*-*-01"), "{}", schedule());
-        // In a directory that systemd does not know yet, also while the timer does not run, and a link that switches another one off.
-        shell("mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf");
-        repairs(&hourly, &["state"]);
-        assert!(schedule().contains("*-01-01"), "{}", schedule());
-        shell("rm -r /etc/systemd/system/tick.timer.d /run/systemd/system/tick.timer.d; systemctl daemon-reload; systemctl stop tick.timer");
-        shell("mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf");
-        repairs(&hourly, &["state"]);
-        assert!(schedule().contains("*-01-01"), "{}", schedule());
-        shell("mkdir /etc/systemd/system/tick.timer.d; ln -s /dev/null /etc/systemd/system/tick.timer.d/other.conf");
-        repairs(&hourly, &["state"]);
-        assert_eq!(schedule(), "OnCalendar=*-*-* *:30:00");
-
-        // Whether it starts by itself counts while it runs, too; or is left alone.
-        let off = hourly.replace("time", "startup => \"disabled\", time");
-        repairs(&off, &["startup"]);
-        let either = hourly.replace("time", "startup => \"\", time");
-        repairs(&either, &[]);
-        shell("systemctl stop tick.timer");
-        repairs(&either, &["state"]);
-        repairs(&hourly, &["startup"]);
-        // A changed command needs no new timer.
-        let other = hourly.replace("/run/ticked", "/run/other");
-        repairs(&other, &["command"]);
-        shell("systemctl start tick.service");
-        assert!(Path::new("/run/other").exists(), "systemd has read it");
-
+        a_new_schedule_and_files_next_to_the_unit_take_effect(&hourly);
+        startup_counts_while_the_timer_runs(&hourly);
         // Masked: somebody's decision.
         shell("systemctl disable --now tick.timer; rm -r /etc/systemd/system/tick.timer*; systemctl daemon-reload; systemctl mask tick.timer");
         fails(
@@ -136,6 +59,57 @@ fn a_run_brings_timers_into_their_states_or_says_why_not() {
         assert_eq!(shell("systemctl show tick.timer tick.service -P LoadState | xargs"), "not-found not-found");
         repairs(&hourly, &["content", "command", "startup", "state"]);
     });
+}
+
+fn a_new_schedule_and_files_next_to_the_unit_take_effect(hourly: &str) {
+    // An active timer gets a new schedule, and one that systemd has not read yet.
+    repairs(hourly, &["content"]);
+    assert_eq!(schedule(), "OnCalendar=*-*-* *:30:00");
+    assert!(text(Path::new(TIMER)).starts_with("[Timer]\nOnCalendar=*:30\n\n[Install]"));
+    shell(
+        "mkdir /etc/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=weekly\\n' > /etc/systemd/system/tick.timer.d/more.conf; systemctl daemon-reload",
+    );
+    repairs(hourly, &[]);
+    shell(
+        "printf '[Timer]\\nOnCalendar=monthly\\n# changed\\n' > /etc/systemd/system/tick.timer.d/more.conf",
+    );
+    repairs(hourly, &["state"]);
+    assert!(schedule().contains("*-*-01"), "{}", schedule());
+    // In a directory that systemd does not know yet, also while the timer does not run, and a link that switches another one off.
+    shell(
+        "mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf",
+    );
+    repairs(hourly, &["state"]);
+    assert!(schedule().contains("*-01-01"), "{}", schedule());
+    shell(
+        "rm -r /etc/systemd/system/tick.timer.d /run/systemd/system/tick.timer.d; systemctl daemon-reload; systemctl stop tick.timer",
+    );
+    shell(
+        "mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf",
+    );
+    repairs(hourly, &["state"]);
+    assert!(schedule().contains("*-01-01"), "{}", schedule());
+    shell(
+        "mkdir /etc/systemd/system/tick.timer.d; ln -s /dev/null /etc/systemd/system/tick.timer.d/other.conf",
+    );
+    repairs(hourly, &["state"]);
+    assert_eq!(schedule(), "OnCalendar=*-*-* *:30:00");
+}
+
+fn startup_counts_while_the_timer_runs(hourly: &str) {
+    // Whether it starts by itself counts while it runs, too; or is left alone.
+    let off = hourly.replace("time", "startup => \"disabled\", time");
+    repairs(&off, &["startup"]);
+    let either = hourly.replace("time", "startup => \"\", time");
+    repairs(&either, &[]);
+    shell("systemctl stop tick.timer");
+    repairs(&either, &["state"]);
+    repairs(hourly, &["startup"]);
+    // A changed command needs no new timer.
+    let other = hourly.replace("/run/ticked", "/run/other");
+    repairs(&other, &["command"]);
+    shell("systemctl start tick.service");
+    assert!(Path::new("/run/other").exists(), "systemd has read it");
 }
 
 #[test]
@@ -165,8 +139,7 @@ fn timers_are_kept_while_the_bus_and_systemd_are_started_anew() {
     let test = "cron::timers_are_kept_while_the_bus_and_systemd_are_started_anew";
     Place::machine(test).run(|| {
         let place = Hermetic::new();
-        let main = place.write("main.mcl", tick("time => \"daily\", command => \"/bin/true\","));
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, tick("time => \"daily\", command => \"/bin/true\","));
         engine.event("convergence", |event| event["event"] == "converged");
         let active = || shell("systemctl show tick.timer -P ActiveState") == "active";
         let stop = "systemctl stop tick.timer";

@@ -55,6 +55,12 @@ impl Engine {
         Engine(Running::start(run_command(place, arguments)))
     }
 
+    /// Runs the program of this text.
+    pub(crate) fn of_program(place: &Hermetic, program: impl AsRef<[u8]>) -> Engine {
+        let main = place.write("main.mcl", program);
+        Engine::start(place, &[main.to_str().expect("the place has a plain name")])
+    }
+
     /// One that was started otherwise.
     pub(crate) fn of(running: Running) -> Engine {
         Engine(running)

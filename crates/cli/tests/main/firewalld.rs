@@ -1,27 +1,10 @@
 //! The kind `firewalld` with the real firewalld, and where that one cannot be had in the version or the mood that is wanted, with one that only answers.
 
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Finished, Hermetic};
 
-use crate::end_to_end::{Engine, run};
+use crate::end_to_end::Engine;
+use crate::kind::{shown, shows_error};
 use setpoint_testing::place::{Place, shell};
-
-fn once(program: &str) -> (i32, String) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let ran = run(
-        &place,
-        &["--once", main.to_str().expect("the place has a plain name")],
-    );
-    (ran.code, ran.stderr)
-}
-
-/// A run that fails, and says so.
-#[track_caller]
-fn fails(program: &str, wanted: &str) {
-    let (code, said) = once(program);
-    assert_ne!(code, 0, "{said}");
-    assert!(said.contains(wanted), "{wanted:?} is not in: {said}");
-}
 
 #[test]
 fn what_firewalld_refuses_is_told_and_a_service_starts_it_before() {
@@ -29,37 +12,37 @@ fn what_firewalld_refuses_is_told_and_a_service_starts_it_before() {
     Place::machine(test).needing(&["firewall-cmd"]).run(|| {
         let open = |parameters: &str| format!("firewalld \"web\" {{ {parameters} }}\n");
         let service = "svc \"firewalld\" {\n\tstate => \"running\",\n}\n";
-        fails(
+        shows_error(
             &open("ports => [\"80/tcp\"],"),
             "failed to ask firewalld for the default zone: firewalld is not running; `svc \"firewalld\"` with the state `running` starts it",
         );
-        let (code, said) = once(&format!("{}{service}", open("ports => [\"80/tcp\"],")));
+        let Finished { code, stderr: said, .. } = shown(&format!("{}{service}", open("ports => [\"80/tcp\"],")));
         assert_eq!(code, 0, "{said}");
         assert_eq!(shell("firewall-cmd --list-ports"), "80/tcp");
-        fails(
+        shows_error(
             &open("zone => \"dmzz\", ports => [\"80/tcp\"],"),
             "failed to ask firewalld for the ports of the zone dmzz: firewalld has no zone `dmzz`; did you mean `dmz`?",
         );
-        fails(
+        shows_error(
             &open("services => [\"htpp\"],"),
             "failed to open the service htpp: firewalld has no such service; did you mean `http`?",
         );
-        fails(
+        shows_error(
             &open("services => [\"nothing-like-it\"],"),
             "firewalld has no such service; `firewall-cmd --get-services` lists them",
         );
-        let (_, said) = once(&open("services => [sensitive(\"htpp\")],"));
+        let said = shown(&open("services => [sensitive(\"htpp\")],")).stderr;
         assert!(
             said.contains("failed to open the service (sensitive)") && !said.contains("htpp"),
             "{said}"
         );
         // What is open already in a range is not opened again, and all that is wrong is told at once.
         shell("firewall-cmd -q --add-port=9000-9005/tcp");
-        let (code, said) = once(&open("ports => [\"9003/tcp\"],"));
+        let Finished { code, stderr: said, .. } = shown(&open("ports => [\"9003/tcp\"],"));
         assert_eq!(code, 0, "{said}");
         assert!(said.contains("1 right"), "{said}");
         shell("firewall-cmd -q --panic-on");
-        fails(
+        shows_error(
             &open("ports => [\"81/tcp\"],"),
             "failed to open the port 81/tcp: firewalld drops everything now; `firewall-cmd --panic-off` ends that",
         );
@@ -86,8 +69,7 @@ fn what_comes_and_goes_is_heard() {
     Place::machine(test).needing(&["firewall-cmd"]).run(|| {
         let place = Hermetic::new();
         let program = "firewalld \"web\" {\n\tservices => [\"http\"],\n\tports => [\"8080/tcp\"],\n}\n";
-        let main = place.write("main.mcl", program);
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, program);
         let right = || {
             shell("firewall-cmd --list-services; firewall-cmd --list-ports")
                 == "dhcpv6-client http ssh\n8080/tcp"
@@ -167,18 +149,18 @@ fn a_firewalld_that_knows_only_whole_ranges_keeps_the_rest_open() {
         .needing(&["firewall-cmd", "python3"])
         .run(|| {
             start_earlier("public");
-            let (code, said) = once(
+            let Finished { code, stderr: said, .. } = shown(
                 "firewalld \"no\" {\n\tstate => \"absent\",\n\tports => [\"8005/tcp\", \"8010/tcp\"],\n}\n",
             );
             assert_eq!(code, 0, "{said}");
             let asked = "close 8005\nopen 8000-8004\nopen 8006-8010\nclose 8000-8010\nclose 8010\nopen 8006-8009\nclose 8006-8010";
             assert_eq!(shell("cat /asked"), asked);
-            fails(
+            shows_error(
                 "firewalld \"web\" {\n\tservices => [\"http\"],\n}\n",
                 "failed to open the service http: it was done in the zone `elsewhere` instead of `public`",
             );
             start_earlier("");
-            fails(
+            shows_error(
                 "firewalld \"web\" {\n\tservices => [\"http\"],\n}\n",
                 "failed to ask firewalld for the default zone: it has none: `firewall-cmd --set-default-zone` sets one",
             );

@@ -1,9 +1,10 @@
 //! The kind `fwattr`. No machine that can be thrown away has firmware with settings, so what the kernel would show of it lies in files of the test's own, at the
 //! same place, on a machine of its own.
 
-use setpoint_testing::{Finished, Hermetic};
+use setpoint_testing::Hermetic;
 
-use crate::end_to_end::{Engine, run};
+use crate::end_to_end::Engine;
+use crate::kind::{shown, shows_error};
 use setpoint_testing::place::{Place, shell};
 
 pub(crate) const CLASS: &str = "\
@@ -16,28 +17,20 @@ of thinklmi AssetTag string none; echo 2 > min_length; echo 8 > max_length
 of thinklmi BootOrder ordered-list HDD0
 ";
 
-fn set(parameters: &str) -> Finished {
-    let place = Hermetic::new();
-    let path = place.write(
-        "main.mcl",
-        format!("fwattr \"it\" {{\n\t{parameters}\n\tMeta:retry => 0,\n}}\n"),
-    );
-    run(
-        &place,
-        &["--once", path.to_str().expect("the place has a plain name")],
-    )
+/// A program with one setting, and the parameters that it gets.
+fn program(parameters: &str) -> String {
+    format!("fwattr \"it\" {{\n\t{parameters}\n\tMeta:retry => 0,\n}}\n")
 }
 
 fn succeeds(parameters: &str) -> String {
-    let finished = set(parameters);
+    let finished = shown(&program(parameters));
     assert_eq!(finished.code, 0, "{parameters}: {}", finished.stderr);
     finished.stderr
 }
 
+#[track_caller]
 fn fails(parameters: &str, why: &str) {
-    let finished = set(parameters);
-    assert_eq!(finished.code, 1, "{parameters}: {}", finished.stderr);
-    assert!(finished.stderr.contains(why), "{parameters}: {}", finished.stderr);
+    shows_error(&program(parameters), why);
 }
 
 fn value(key: &str) -> String {

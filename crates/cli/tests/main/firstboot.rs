@@ -1,7 +1,7 @@
 //! `setpoint firstboot`: scripts that run once.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -75,8 +75,8 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-#[test]
-fn scripts_run_once_in_the_order_of_their_names_and_leave() {
+/// Scripts that succeed, fail, are kept and leave for another directory, and files that are no scripts.
+fn with_scripts() -> Hermetic {
     let place = with_directories();
     let order = place.path("order").display().to_string();
     script(
@@ -101,10 +101,16 @@ fn scripts_run_once_in_the_order_of_their_names_and_leave() {
         "scripts/40-elsewhere.yaml",
         format!("done-dir: {elsewhere}\nno-log: true\n"),
     );
-    // What is no script.
+    // No scripts.
     place.write("scripts/50-notes", "not executable");
     std::fs::create_dir(place.path("scripts/60-directory")).unwrap();
     std::os::unix::fs::symlink("/bin/false", place.path("scripts/70-link")).unwrap();
+    place
+}
+
+#[test]
+fn scripts_run_in_the_order_of_their_names_and_leave() {
+    let place = with_scripts();
     let (code, printed, said) = run(&place, &[]);
     assert_eq!(code, 0, "{said}");
     assert_eq!(text(&place.path("order")), "one\ntwo\nthree\nfour\n");
@@ -126,6 +132,13 @@ fn scripts_run_once_in_the_order_of_their_names_and_leave() {
         ["30-kept", "30-kept.yaml", "50-notes", "60-directory", "70-link"]
     );
     assert_eq!(listed(&place, "elsewhere"), ["40-elsewhere", "40-elsewhere.yaml"]);
+}
+
+#[test]
+fn the_log_has_the_output_of_all_scripts_that_do_not_forbid_it() {
+    let place = with_scripts();
+    let (code, _, said) = run(&place, &[]);
+    assert_eq!(code, 0, "{said}");
     let logs = listed(&place, "logs");
     assert_eq!(logs.len(), 1);
     assert!(
@@ -142,8 +155,18 @@ fn scripts_run_once_in_the_order_of_their_names_and_leave() {
         assert!(log.contains(wanted), "{log}");
     }
     assert!(!log.contains("secret"), "{log}");
-    // Only what was kept runs again; moved away together this time.
-    script(&place, "30-kept", &format!("echo again >> {order}"));
+}
+
+#[test]
+fn a_script_that_was_kept_runs_again() {
+    let place = with_scripts();
+    let (code, _, said) = run(&place, &[]);
+    assert_eq!(code, 0, "{said}");
+    script(
+        &place,
+        "30-kept",
+        &format!("echo again >> {}", place.path("order").display()),
+    );
     let (code, _, said) = run(&place, &["--done-dir=done"]);
     assert_eq!(code, 0, "{said}");
     assert_eq!(text(&place.path("order")), "one\ntwo\nthree\nfour\nagain\n");
@@ -207,80 +230,119 @@ fn what_could_not_be_taken_away_or_is_said_wrongly_is_not_run() {
     );
 }
 
+/// A script that hangs, with a process that it has started, and one after it.
+struct Hanging {
+    place: Hermetic,
+    /// A file that the script makes when it starts.
+    begun: PathBuf,
+    /// A file with the number of the process that the script has started.
+    child: PathBuf,
+}
+
+impl Hanging {
+    fn new() -> Hanging {
+        let place = with_directories();
+        let (begun, child) = (place.path("begun"), place.path("child"));
+        let next = format!("touch {}", place.path("next").display());
+        script(&place, "2-next", &next);
+        let hanging = Hanging { place, begun, child };
+        script(&hanging.place, "1-hangs", &hanging.body());
+        hanging
+    }
+
+    fn body(&self) -> String {
+        format!(
+            "sleep 1000 & echo $! > {}; echo begun >> {}; wait",
+            self.child.display(),
+            self.begun.display()
+        )
+    }
+
+    /// Waits until the process that the script has started is gone.
+    fn is_gone(&self) {
+        let process = text(&self.child);
+        wait_until("the end of what the script has started", || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", process.trim()));
+            status.is_err() || status.is_ok_and(|status| status.contains("State:\tZ"))
+        });
+    }
+}
+
 #[test]
-fn no_two_run_the_scripts_and_who_is_stopped_runs_again() {
-    let place = with_directories();
-    let (begun, child) = (place.path("begun"), place.path("child"));
-    let body = format!(
-        "sleep 1000 & echo $! > {}; echo begun >> {}; wait",
-        child.display(),
-        begun.display()
-    );
-    script(&place, "1-hangs", &body);
-    script(
-        &place,
-        "2-next",
-        &format!("touch {}", place.path("next").display()),
-    );
-    let running = Running::start(start(&place, &[]));
-    wait_until("the script", || begun.exists());
-    let (code, _, said) = run(&place, &[]);
+fn scripts_are_not_run_by_two_processes_at_once() {
+    let hanging = Hanging::new();
+    let running = Running::start(start(&hanging.place, &[]));
+    wait_until("the script", || hanging.begun.exists());
+    let (code, _, said) = run(&hanging.place, &[]);
     assert_eq!(code, 1);
     assert!(
         said.contains("error: the scripts are being run already: process "),
         "{said}"
     );
-    // The whole group ends, and nothing is done.
+    running.signal("TERM");
+    running.finish();
+}
+
+#[test]
+fn a_script_that_is_stopped_ends_with_its_whole_group_and_runs_again() {
+    let hanging = Hanging::new();
+    let running = Running::start(start(&hanging.place, &[]));
+    wait_until("the script", || hanging.begun.exists());
     running.signal("TERM");
     let (status, said) = running.finish();
     assert_eq!(status.code(), Some(143), "{said}");
     assert!(said.contains("1-hangs runs again at the next start"), "{said}");
-    let gone = |child: &Path| {
-        let process = text(child);
-        wait_until("the end of what the script has started", || {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", process.trim()));
-            status.is_err() || status.is_ok_and(|status| status.contains("State:\tZ"))
-        });
-    };
-    gone(&child);
-    assert_eq!(listed(&place, "scripts"), ["1-hangs", "2-next"]);
-    assert!(!place.path("next").exists());
-    // One that never stops talking is stopped, too.
-    std::fs::remove_file(&begun).unwrap();
+    hanging.is_gone();
+    assert_eq!(listed(&hanging.place, "scripts"), ["1-hangs", "2-next"]);
+    assert!(!hanging.place.path("next").exists());
+    // The lock was given back.
+    script(&hanging.place, "1-hangs", "exit 0");
+    let (code, _, said) = run(&hanging.place, &[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(listed(&hanging.place, "scripts").is_empty() && hanging.place.path("next").exists());
+}
+
+#[test]
+fn a_script_that_never_stops_printing_is_stopped() {
+    let hanging = Hanging::new();
     script(
-        &place,
+        &hanging.place,
         "1-hangs",
-        &format!("echo begun >> {}; yes", begun.display()),
+        &format!("echo begun >> {}; yes", hanging.begun.display()),
     );
-    let running = Running::start(start(&place, &[]));
-    wait_until("the script", || begun.exists());
+    let running = Running::start(start(&hanging.place, &[]));
+    wait_until("the script", || hanging.begun.exists());
     running.signal("INT");
     assert_eq!(running.finish().0.code(), Some(130));
-    assert_eq!(listed(&place, "scripts"), ["1-hangs", "2-next"]);
-    // One that does not want to end is killed.
-    std::fs::remove_file(&begun).unwrap();
-    script(&place, "1-hangs", &format!("trap '' TERM; {body}; wait; wait"));
-    let mut running = Running::start(start(&place, &[]));
-    wait_until("the script", || begun.exists());
+    assert_eq!(listed(&hanging.place, "scripts"), ["1-hangs", "2-next"]);
+}
+
+#[test]
+fn a_script_that_ignores_the_signal_is_killed() {
+    let hanging = Hanging::new();
+    script(
+        &hanging.place,
+        "1-hangs",
+        &format!("trap '' TERM; {}; wait; wait", hanging.body()),
+    );
+    let mut running = Running::start(start(&hanging.place, &[]));
+    wait_until("the script", || hanging.begun.exists());
     running.signal("TERM");
     running.signal("TERM");
     running.drain();
     assert_eq!(running.finish().0.code(), Some(143));
-    gone(&child);
-    // Nor is it done when we are killed.
-    std::fs::remove_file(&begun).unwrap();
-    script(&place, "1-hangs", &body);
-    let running = Running::start(start(&place, &[]));
-    wait_until("the script", || begun.exists());
+    hanging.is_gone();
+}
+
+#[test]
+fn a_script_is_not_done_when_setpoint_is_killed() {
+    let hanging = Hanging::new();
+    let running = Running::start(start(&hanging.place, &[]));
+    wait_until("the script", || hanging.begun.exists());
     running.signal("KILL");
     running.finish();
-    gone(&child);
-    assert_eq!(listed(&place, "scripts"), ["1-hangs", "2-next"]);
-    // The lock was given back.
-    script(&place, "1-hangs", "exit 0");
-    let (code, _, said) = run(&place, &[]);
-    assert_eq!(code, 0, "{said}");
-    assert!(listed(&place, "scripts").is_empty() && place.path("next").exists());
+    hanging.is_gone();
+    assert_eq!(listed(&hanging.place, "scripts"), ["1-hangs", "2-next"]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The kinds `fwupd:*` with the real fwupd, which has a device of its own for tests. A container is no machine with firmware to it, which it is told to overlook.
 
-use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
-use crate::end_to_end::{Engine, run_command};
+use crate::end_to_end::Engine;
+use crate::kind::{changes, error, once, run};
 use setpoint_testing::place::{Place, shell};
 
 /// Lets fwupd run here, with its device for tests and the firmware that is shipped for that. The archives are not those that the metadata was made for: it is told of them.
@@ -17,41 +17,17 @@ systemctl daemon-reload; systemctl start fwupd";
 const DEVICE: &str = "08d460be0f1f9f128413f816022a6439e0078018";
 const GUID: &str = "B585990A-003E-5270-89D5-3705A17F9A43";
 
-/// What one run finds different, and says when it fails.
-fn once(program: &str) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let main = main.to_str().expect("the place has a plain name");
-    let output = run_command(&place, &["--once", main])
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
-    let (mut drifts, mut error) = (Vec::new(), None);
-    for event in events.filter(|event| {
-        event["kind"]
-            .as_str()
-            .is_some_and(|kind| kind.starts_with("fwupd:"))
-    }) {
-        if event["event"] == "drift" {
-            let [field, is, want] =
-                ["field", "is", "want"].map(|key| event[key].as_str().unwrap_or_default());
-            drifts.push(format!("{field}: {is} -> {want}"));
-        } else if let Some(said) = event["error"].as_str() {
-            error.get_or_insert_with(|| said.to_owned());
-        }
-    }
-    (drifts, error)
-}
-
+/// A run that finds this drift and repairs it; a second run finds none.
+#[track_caller]
 fn repairs(program: &str, wanted: &[&str]) {
-    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    assert_eq!(once(program), (wanted, None), "{program}");
+    let finished = run(program, &[]);
+    assert_eq!(changes(&finished), wanted, "{program}");
+    assert_eq!(error(&finished), None, "{program}");
     assert_eq!(once(program), (Vec::new(), None), "{program}");
 }
 
+/// The error of a run that fails.
+#[track_caller]
 fn fails(program: &str) -> String {
     let (_, error) = once(program);
     error.unwrap_or_else(|| panic!("it fails: {program}"))
@@ -120,8 +96,7 @@ fn remotes_are_enabled_and_fetched() {
         assert!(said.contains("fwupd has no such remote; there are: "), "{said}");
         // What is changed by hand is seen.
         let place = Hermetic::new();
-        let main = place.write("main.mcl", remote("enabled => true,"));
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, remote("enabled => true,"));
         engine.event("convergence", |event| event["event"] == "converged");
         let modify = "busctl call org.freedesktop.fwupd / org.freedesktop.fwupd ModifyRemote sss ours Enabled false";
         shell(modify);

@@ -1,22 +1,13 @@
 //! The kind `gsettings` with the real program, dconf and the session of a user.
 
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Finished, Hermetic};
 
-use crate::end_to_end::{Engine, run};
+use crate::end_to_end::Engine;
+use crate::kind::{shown, shows_error};
 use setpoint_testing::place::{Place, shell};
 
 const INTERFACE: &str = "org.gnome.desktop.interface";
 const FOLDER: &str = "org.gnome.desktop.app-folders.folder:/a b/";
-
-fn once(program: &str) -> (i32, String) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let ran = run(
-        &place,
-        &["--once", main.to_str().expect("the place has a plain name")],
-    );
-    (ran.code, ran.stderr)
-}
 
 fn program(name: &str, value_type: &str, value: &str, more: &str) -> String {
     format!(
@@ -28,20 +19,15 @@ fn program(name: &str, value_type: &str, value: &str, more: &str) -> String {
 #[track_caller]
 fn sets(name: &str, value_type: &str, value: &str, is: &str) {
     let program = program(name, value_type, value, "");
-    let (code, said) = once(&program);
+    let Finished {
+        code, stderr: said, ..
+    } = shown(&program);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("1 repaired"), "{said}");
     let (schema, key) = name.rsplit_once(' ').expect("it is a schema and a key");
     assert_eq!(shell(&format!("as-games get '{schema}' {key}")), is);
-    let (_, said) = once(&program);
+    let said = shown(&program).stderr;
     assert!(said.contains("1 right"), "{said}");
-}
-
-#[track_caller]
-fn fails(program: &str, wanted: &str) {
-    let (code, said) = once(program);
-    assert_ne!(code, 0, "{said}");
-    assert!(said.contains(wanted), "{wanted:?} is not in: {said}");
 }
 
 /// Has a program that asks as the user does, and with `session` a session of that user.
@@ -92,11 +78,11 @@ fn values_are_compared_by_what_they_mean() {
         shell("loginctl enable-linger root; systemctl start user@0.service");
         let own = program("clock", "bool", "true", "schema => \"org.gnome.desktop.interface\",\n\tkey => \"clock-show-date\",");
         let own = own.replace("\tuser => \"games\",\n", "").replace("=> true", "=> false");
-        let (code, said) = once(&own);
+        let Finished { code, stderr: said, .. } = shown(&own);
         assert_eq!(code, 0, "{said}");
         let get = "XDG_RUNTIME_DIR=/run/user/0/ DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus gsettings get org.gnome.desktop.interface clock-show-date";
         assert_eq!(shell(get), "false");
-        let (_, said) = once(&own);
+        let said = shown(&own).stderr;
         assert!(said.contains("1 right"), "{said}");
     });
 }
@@ -107,40 +93,40 @@ fn what_cannot_be_set_is_told() {
     Place::machine(test).needing(&["gsettings"]).run(|| {
         prepare(true);
         let of = |key: &str, value: &str, more: &str| program(&format!("{INTERFACE} {key}"), "str", value, more);
-        fails(
+        shows_error(
             &of("gtk-thme", "\"a\"", ""),
             "failed to read org.gnome.desktop.interface gtk-thme: No such key “gtk-thme”; did you mean `gtk-theme`?",
         );
-        fails(
+        shows_error(
             &program("org.gnome.desktop.interfaces gtk-theme", "str", "\"a\"", ""),
             "No such schema “org.gnome.desktop.interfaces”; did you mean `org.gnome.desktop.interface`?",
         );
-        fails(
+        shows_error(
             &of("color-scheme", "\"pink\"", ""),
             "failed to set org.gnome.desktop.interface color-scheme: The provided value is outside of the valid range",
         );
-        let (_, said) = once(&of("cursor-size", "sensitive(\"hush\")", ""));
+        let said = shown(&of("cursor-size", "sensitive(\"hush\")", "")).stderr;
         assert!(
             said.contains("failed to set (sensitive): `gsettings` ended with exit status 1") && !said.contains("hush"),
             "{said}"
         );
-        fails(
+        shows_error(
             &of("gtk-theme", "\"a\"", "").replace("\"games\"", "\"nobody-here\""),
             "failed to find the user: there is no user `nobody-here`",
         );
-        fails(
+        shows_error(
             &of("gtk-theme", "\"a\"", "").replace("\"games\"", "\"sync\""),
             "failed to find the session bus: the user `sync` has no session: nothing is at /run/user/4/bus; \
              it comes when that user logs in, or with `loginctl enable-linger sync`",
         );
         // The program believes that it has set a setting when nothing could be stored.
         shell("rm -rf ~games/.config; touch ~games/.config");
-        fails(
+        shows_error(
             &of("gtk-theme", "\"a\"", "group => \"games\","),
             "failed to set org.gnome.desktop.interface gtk-theme: it is `'Adwaita'` all the same",
         );
         shell("mv /usr/bin/gsettings /usr/bin/elsewhere");
-        fails(
+        shows_error(
             &of("gtk-theme", "\"a\"", ""),
             "there is no program `gsettings` in PATH; the package `libglib2.0-bin` has it",
         );

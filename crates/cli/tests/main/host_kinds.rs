@@ -2,7 +2,8 @@
 //! what is wrong, a run repairs it, a second one finds nothing, what drifts while it runs is repaired when it happens, what cannot be repaired is
 //! told and repaired when it can be, and what is sensitive is told nowhere.
 //!
-//! A kind is tried with each of its rows. All rows run on one machine, one after the other; with `SETPOINT_TEST_ROW=a row` only those from that one on.
+//! A kind is tried with each of its rows. The rows of a group of kinds run on one machine, one after the other; with `SETPOINT_TEST_ROW=text` only those
+//! whose name contains the text.
 
 mod rows;
 mod secrets;
@@ -44,6 +45,84 @@ struct Row {
     right: &'static str,
     /// Shell commands after which it is not right any more. Empty for those that [`NOTHING_DRIFTS`] names.
     drift: &'static str,
+}
+
+/// Kinds whose rows run on one machine, in the order of [`ROWS`].
+struct Group {
+    kinds: &'static [&'static str],
+    /// Programs without which the test is skipped.
+    needs: &'static [&'static str],
+    /// Shell commands that prepare the machine.
+    prepare: &'static str,
+}
+
+const SERVICES: Group = Group {
+    kinds: &["svc", "cron", "nspawn", "msg"],
+    needs: &["machinectl", "busybox"],
+    prepare: "true",
+};
+
+const ACCOUNTS: Group = Group {
+    kinds: &["user", "group", "ssh:authorized_key", "gsettings", "hostname"],
+    needs: &["gsettings"],
+    prepare: "true",
+};
+
+/// What is told of the firmware hides much of what the kernel tells, so `fwattr` is the last.
+const PACKAGES: Group = Group {
+    kinds: &[
+        "pkg",
+        "pkg:repository",
+        "fwupd:remote",
+        "fwupd:device",
+        "fwupd:system",
+        "fwattr",
+    ],
+    needs: &["fwupdmgr", "apt-get"],
+    prepare: FWUPD,
+};
+
+const NETWORKS: Group = Group {
+    kinds: &["mount", "net", "sysctl", "firewalld"],
+    needs: &["firewall-cmd"],
+    prepare: "true",
+};
+
+const EDITS: Group = Group {
+    kinds: &["augeas", "block", "line", "json:edit"],
+    needs: &["augtool"],
+    prepare: "true",
+};
+
+const FILES: Group = Group {
+    kinds: &[
+        "file",
+        "exec",
+        "gzip",
+        "tar",
+        "deploy:tar",
+        "password",
+        "kv",
+        "schedule",
+    ],
+    needs: &[],
+    prepare: "true",
+};
+
+const GROUPS: [&Group; 6] = [&SERVICES, &ACCOUNTS, &PACKAGES, &NETWORKS, &EDITS, &FILES];
+
+impl Group {
+    /// Tries the rows of the group on a machine of their own.
+    fn try_rows(&self, test: &'static str) {
+        Place::machine(test).needing(self.needs).run(|| {
+            setpoint_testing::place::shell(SMALL);
+            setpoint_testing::place::shell(self.prepare);
+            let text = std::env::var("SETPOINT_TEST_ROW").unwrap_or_default();
+            ROWS.iter()
+                .filter(|row| self.kinds.contains(&row.resource.0) && row.name.contains(&text))
+                .for_each(try_row);
+        });
+    }
 }
 
 /// Something that keeps a resource from being repaired for a while.
@@ -363,6 +442,8 @@ fn every_kind_has_its_rows() {
         if !has_row {
             continue;
         }
+        let groups = GROUPS.iter().filter(|group| group.kinds.contains(&kind));
+        assert_eq!(groups.count(), 1, "{kind}: the groups of its rows");
         let mut troubles = TROUBLES.iter().chain(TROUBLES_AT_START);
         assert!(
             troubles.any(|trouble| kind_of(trouble.row) == kind),
@@ -422,24 +503,31 @@ fn each_kind_refuses_what_is_wrong_at_its_place() {
 }
 
 #[test]
-fn each_is_looked_at_repaired_left_alone_and_followed() {
-    let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
-    Place::machine(test)
-        .needing(&[
-            "fwupdmgr",
-            "augtool",
-            "apt-get",
-            "machinectl",
-            "busybox",
-            "firewall-cmd",
-            "gsettings",
-        ])
-        .run(|| {
-            setpoint_testing::place::shell(SMALL);
-            setpoint_testing::place::shell(FWUPD);
-            let first = std::env::var("SETPOINT_TEST_ROW").unwrap_or_default();
-            ROWS.iter()
-                .skip_while(|row| !row.name.contains(&first))
-                .for_each(try_row);
-        });
+fn services_are_checked_repaired_and_followed() {
+    SERVICES.try_rows("host_kinds::services_are_checked_repaired_and_followed");
+}
+
+#[test]
+fn accounts_and_names_are_checked_repaired_and_followed() {
+    ACCOUNTS.try_rows("host_kinds::accounts_and_names_are_checked_repaired_and_followed");
+}
+
+#[test]
+fn packages_and_firmware_are_checked_repaired_and_followed() {
+    PACKAGES.try_rows("host_kinds::packages_and_firmware_are_checked_repaired_and_followed");
+}
+
+#[test]
+fn networks_and_the_kernel_are_checked_repaired_and_followed() {
+    NETWORKS.try_rows("host_kinds::networks_and_the_kernel_are_checked_repaired_and_followed");
+}
+
+#[test]
+fn edits_of_files_are_checked_repaired_and_followed() {
+    EDITS.try_rows("host_kinds::edits_of_files_are_checked_repaired_and_followed");
+}
+
+#[test]
+fn files_and_values_are_checked_repaired_and_followed() {
+    FILES.try_rows("host_kinds::files_and_values_are_checked_repaired_and_followed");
 }

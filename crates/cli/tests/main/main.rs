@@ -1,7 +1,9 @@
 //! Tests of the command line and of everything put together.
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests read and write files and start processes"
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests and their steps read and write files, start processes, and print what they measured"
 )]
 
 mod accounts;
@@ -45,6 +47,7 @@ mod hung_file_system;
 mod included_programs;
 mod json_edit;
 mod jumping_clock;
+mod kind;
 mod known_files;
 mod language_server;
 mod linter;

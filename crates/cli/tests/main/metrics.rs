@@ -84,7 +84,7 @@ fn free_address() -> String {
 }
 
 #[test]
-fn figures_move_with_graphs_repairs_and_failures() {
+fn metrics_change_with_graphs_repairs_and_failures() {
     let place = Hermetic::new();
     let (good, bad) = (place.path("hunter2"), place.path("nowhere/hunter2"));
     let program = format!(
@@ -106,11 +106,57 @@ fn figures_move_with_graphs_repairs_and_failures() {
     let first = measured.scrape_until("convergence", |exposed| {
         exposed.value("setpoint_converged") == 1.0
     });
-    let runs = |eventful: bool, errorful: bool| {
-        format!(
-            "setpoint_checkapply_total{{apply=\"true\",errorful=\"{errorful}\",eventful=\"{eventful}\",kind=\"file\"}}"
-        )
-    };
+    first_values_are_those_of_the_graph_and_the_process(&first, before);
+    // A repair moves what counts repairs, and nothing that counts failures.
+    std::fs::write(&good, "wrong").unwrap();
+    measured
+        .engine
+        .repaired_until("file", &name, || text(&good) == "right");
+    let repairs = "setpoint_repairs_total{kind=\"file\"}";
+    let second = measured.scrape_until("the repair", |exposed| {
+        exposed.value(repairs) > first.value(repairs)
+    });
+    assert!(second.value(&runs(true, false)) > first.value(&runs(true, false)));
+    assert!(
+        second.value("setpoint_drifts_total{kind=\"file\"}")
+            > first.value("setpoint_drifts_total{kind=\"file\"}")
+    );
+    assert_eq!(
+        second.sum("setpoint_failures_total"),
+        first.sum("setpoint_failures_total")
+    );
+
+    failures_and_wrong_programs_are_counted(&mut measured, &place, &first);
+    measured.engine.stop();
+}
+
+fn failures_and_wrong_programs_are_counted(measured: &mut Measured, place: &Hermetic, first: &Exposed) {
+    std::fs::write(place.path("input"), "hunter3").unwrap();
+    let failures = "setpoint_failures_total{failure=\"hard\",kind=\"file\"}";
+    let taken = "setpoint_graphs_total{result=\"taken\"}";
+    let since = "setpoint_graph_start_time_seconds";
+    measured.scrape_until("the failure", |exposed| {
+        exposed.value(failures) > 1.0
+            && exposed.value(taken) == 2.0
+            && exposed.value(since) > first.value(since)
+    });
+
+    // And a program that has become wrong is told, too.
+    std::fs::remove_file(place.path("input")).unwrap();
+    let wrong = measured.scrape_until("the rejection", |exposed| {
+        exposed.value("setpoint_program_wrong") == 1.0
+    });
+    assert_eq!(wrong.value("setpoint_graphs_total{result=\"rejected\"}"), 1.0);
+}
+
+/// The series that counts runs of files.
+fn runs(eventful: bool, errorful: bool) -> String {
+    format!(
+        "setpoint_checkapply_total{{apply=\"true\",errorful=\"{errorful}\",eventful=\"{eventful}\",kind=\"file\"}}"
+    )
+}
+
+fn first_values_are_those_of_the_graph_and_the_process(first: &Exposed, before: f64) {
     for (series, value) in [
         ("setpoint_resources{kind=\"file\"}", 2.0),
         ("setpoint_resources{kind=\"exec\"}", 0.0),
@@ -154,43 +200,7 @@ fn figures_move_with_graphs_repairs_and_failures() {
             .map(|(eventful, errorful)| exposed.value(&runs(*eventful, *errorful)))
             .sum()
     };
-    assert_eq!(count(&first), file_runs(&first));
-
-    // A repair moves what counts repairs, and nothing that counts failures.
-    std::fs::write(&good, "wrong").unwrap();
-    measured
-        .engine
-        .repaired_until("file", &name, || text(&good) == "right");
-    let repairs = "setpoint_repairs_total{kind=\"file\"}";
-    let second = measured.scrape_until("the repair", |exposed| {
-        exposed.value(repairs) > first.value(repairs)
-    });
-    assert!(second.value(&runs(true, false)) > first.value(&runs(true, false)));
-    assert!(
-        second.value("setpoint_drifts_total{kind=\"file\"}")
-            > first.value("setpoint_drifts_total{kind=\"file\"}")
-    );
-    assert_eq!(
-        second.sum("setpoint_failures_total"),
-        first.sum("setpoint_failures_total")
-    );
-
-    // A failure moves those.
-    std::fs::write(place.path("input"), "hunter3").unwrap();
-    let failures = "setpoint_failures_total{failure=\"hard\",kind=\"file\"}";
-    let taken = "setpoint_graphs_total{result=\"taken\"}";
-    let since = "setpoint_graph_start_time_seconds";
-    measured.scrape_until("the failure", |exposed| {
-        exposed.value(failures) > 1.0 && exposed.value(taken) == 2.0 && exposed.value(since) > graph
-    });
-
-    // And a program that has become wrong is told, too.
-    std::fs::remove_file(place.path("input")).unwrap();
-    let wrong = measured.scrape_until("the rejection", |exposed| {
-        exposed.value("setpoint_program_wrong") == 1.0
-    });
-    assert_eq!(wrong.value("setpoint_graphs_total{result=\"rejected\"}"), 1.0);
-    measured.engine.stop();
+    assert_eq!(count(first), file_runs(first));
 }
 
 #[test]
@@ -276,15 +286,12 @@ fn every_kind_is_there_from_the_start_and_no_name_or_value_ever() {
 }
 
 #[test]
-fn who_asks_gets_what_it_asked_for_or_is_told_what_there_is() {
+fn requests_get_what_they_ask_for_or_the_status_that_says_why_not() {
     let place = Hermetic::new();
     let mut measured = Measured::start(&place, &["test \"a\" {}"]);
     measured
         .engine
         .event("convergence", |event| event["event"] == "converged");
-    let line = |method: &str, path: &str, headers: &str| {
-        format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{headers}\r\n")
-    };
     for (request, status, contains) in [
         (
             line("GET", "/metrics", ""),
@@ -327,6 +334,15 @@ fn who_asks_gets_what_it_asked_for_or_is_told_what_there_is() {
         assert!(head.contains(contains), "{begin}: {head}");
         assert_eq!(status == 200, body.contains("setpoint_build_info"), "{begin}");
     }
+    a_head_request_gets_only_the_length(&mut measured);
+    measured.engine.stop();
+}
+
+fn line(method: &str, path: &str, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{headers}\r\n")
+}
+
+fn a_head_request_gets_only_the_length(measured: &mut Measured) {
     let (head, body) = measured.ask(&line("HEAD", "/metrics", ""));
     assert!(head.starts_with("http/1.1 200 ") && body.is_empty(), "{head}");
     let length: usize = head
@@ -335,7 +351,6 @@ fn who_asks_gets_what_it_asked_for_or_is_told_what_there_is() {
         .and_then(|length| length.parse().ok())
         .expect("it says how much it would be");
     assert!(length > 1000, "{length}");
-    measured.engine.stop();
 }
 
 #[test]

@@ -2,41 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
-use crate::end_to_end::{Engine, run_command, text};
+use crate::end_to_end::{Engine, text};
+use crate::kind::{once, repairs};
 use setpoint_testing::place::{Place, shell};
-
-/// What one run finds different, and says when it fails.
-fn once(program: &str) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let main = main.to_str().expect("the place has a plain name");
-    let output = run_command(&place, &["--once", main])
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
-    let (mut fields, mut error) = (Vec::new(), None);
-    for event in events.filter(|event| event["kind"] == "mount") {
-        if event["event"] == "drift" {
-            fields.push(event["field"].as_str().unwrap_or_default().to_owned());
-        } else if let Some(said) = event["error"].as_str() {
-            error.get_or_insert_with(|| said.to_owned());
-        }
-    }
-    (fields, error)
-}
-
-/// A run that finds these fields different, repairs them, and after which a second one finds nothing.
-fn repairs(program: &str, wanted: &[&str]) {
-    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    assert_eq!(once(program), (wanted, None), "{program}");
-    assert_eq!(once(program), (Vec::new(), None), "{program}");
-}
 
 fn scratch(more: &str) -> String {
     format!("mount \"/srv/a b\" {{ state => \"exists\", device => \"tmpfs\", type => \"tmpfs\", {more} }}\n")
@@ -305,8 +275,7 @@ fn what_is_unmounted_is_mounted_when_the_kernel_tells_of_it() {
     let test = "mount::what_is_unmounted_is_mounted_when_the_kernel_tells_of_it";
     Place::machine(test).run(|| {
         let place = Hermetic::new();
-        let main = place.write("main.mcl", scratch(""));
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, scratch(""));
         engine.event("convergence", |event| event["event"] == "converged");
         for before in ["true", "systemctl restart dbus", "systemctl daemon-reexec"] {
             shell(&format!("{before}; umount '/srv/a b'"));

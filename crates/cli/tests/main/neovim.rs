@@ -18,20 +18,7 @@ fn neovim_shows_completes_follows_renames_and_formats() {
     let place = Hermetic::new();
     place.write("main.mcl", MAIN);
     place.write("library.mcl", LIBRARY);
-    let session = repository().join("crates/cli/tests/main/neovim/session.lua");
-    let editor = place
-        .command("/usr/bin/nvim")
-        .args(["--headless", "--clean", "-n"])
-        .args(["--cmd", "let &runtimepath .= ',' .. $EDITOR_FILES", "-c"])
-        .arg(format!("luafile {}", session.display()))
-        .env("EDITOR_FILES", repository().join("editors/vim"))
-        .env("SETPOINT", env!("CARGO_BIN_EXE_setpoint"))
-        .env("RESULT", place.path("result"))
-        .output()
-        .expect("the editor can be started");
-    let said = String::from_utf8_lossy(&editor.stderr);
-    let result = std::fs::read_to_string(place.path("result")).unwrap_or_else(|_| panic!("{said}"));
-    let result: Json = serde_json::from_str(&result).expect("it is JSON");
+    let result = result_of_session(&place);
     assert_eq!(result["failed"], Json::Null, "{result:#}");
     assert_eq!(result["filetype"], "mcl");
     assert_eq!(result["syntax"], "mclImport");
@@ -74,4 +61,22 @@ fn neovim_shows_completes_follows_renames_and_formats() {
         saved
     );
     assert_eq!(result["exit"], 0);
+}
+
+/// Runs the editor with the session, and returns what that has found.
+fn result_of_session(place: &Hermetic) -> Json {
+    let session = repository().join("crates/cli/tests/main/neovim/session.lua");
+    let editor = place
+        .command("/usr/bin/nvim")
+        .args(["--headless", "--clean", "-n"])
+        .args(["--cmd", "let &runtimepath .= ',' .. $EDITOR_FILES", "-c"])
+        .arg(format!("luafile {}", session.display()))
+        .env("EDITOR_FILES", repository().join("editors/vim"))
+        .env("SETPOINT", env!("CARGO_BIN_EXE_setpoint"))
+        .env("RESULT", place.path("result"))
+        .output()
+        .expect("the editor can be started");
+    let said = String::from_utf8_lossy(&editor.stderr);
+    let result = std::fs::read_to_string(place.path("result")).unwrap_or_else(|_| panic!("{said}"));
+    serde_json::from_str(&result).expect("it is JSON")
 }

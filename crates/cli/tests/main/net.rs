@@ -2,47 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
-use crate::end_to_end::{Engine, run_command, text};
+use crate::end_to_end::{Engine, text};
+use crate::kind::{fails, once, repairs, warnings};
 use setpoint_testing::place::{Place, shell};
-
-/// What one run finds different, and says when it fails.
-fn once(program: &str) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let main = main.to_str().expect("the place has a plain name");
-    let output = run_command(&place, &["--once", main])
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
-    let (mut fields, mut error) = (Vec::new(), None);
-    for event in events.filter(|event| event["kind"] == "net") {
-        if event["event"] == "drift" {
-            fields.push(event["field"].as_str().unwrap_or_default().to_owned());
-        } else if let Some(said) = event["error"].as_str() {
-            error.get_or_insert_with(|| said.to_owned());
-        }
-    }
-    (fields, error)
-}
-
-/// A run that finds these fields different, repairs them, and after which a second one finds nothing.
-fn repairs(program: &str, wanted: &[&str]) {
-    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    assert_eq!(once(program), (wanted, None), "{program}");
-    assert_eq!(once(program), (Vec::new(), None), "{program}");
-}
-
-/// A run that fails, and says this.
-fn fails(program: &str, wanted: &str) {
-    let (_, error) = once(program);
-    assert_eq!(error.as_deref(), Some(wanted), "{program}");
-}
 
 fn net(parameters: &str) -> String {
     format!("net \"one\" {{ {parameters} }}\n")
@@ -208,24 +172,6 @@ fn the_gateway_is_the_only_one_of_its_interface() {
     });
 }
 
-/// The warnings of one run.
-fn warnings(program: &str) -> Vec<String> {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let main = main.to_str().expect("the place has a plain name");
-    let output = run_command(&place, &["--once", main])
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
-    let warnings = events.filter(|event| event["kind"] == "net" && event["level"] == "warning");
-    warnings
-        .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
-        .collect()
-}
-
 #[test]
 fn a_file_that_networkd_takes_instead_is_warned_of() {
     Place::machine("net::a_file_that_networkd_takes_instead_is_warned_of").run(|| {
@@ -259,8 +205,7 @@ fn a_file_that_networkd_takes_instead_is_warned_of() {
 
         // It is said once, and when it comes while we run.
         let place = Hermetic::new();
-        let main = place.write("main.mcl", &up);
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, &up);
         engine.event("convergence", |event| event["event"] == "converged");
         other("/etc/systemd/network/05-mine.network", "[Match]\\nName=o*\\n");
         engine.event("the warning", |event| {

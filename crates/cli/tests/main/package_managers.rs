@@ -6,7 +6,8 @@ use std::fs;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::Engine;
-use crate::packages::{REPOSITORY, drifts, fails, repair, run};
+use crate::kind::{failure, run};
+use crate::packages::{REPOSITORY, drifts, repair};
 use setpoint_testing::place::{Place, shell};
 
 const RPM_REPOSITORY: &str = include_str!("../../../testing/fixtures/rpm-repository.sh");
@@ -39,7 +40,7 @@ impl Manager {
     fn is_used(&self, publish: &str) {
         let with = |program: &str| program.replace('{', &format!("{{ {} ", self.parameter));
         let repair = |program: &str| repair(&with(program));
-        let fails = |program: &str| fails(&with(program));
+        let failure = |program: &str| failure(&with(program));
         let v = |version: &str| format!("{version}{}", self.release);
         let exactly =
             |version: &str, more: &str| format!("pkg \"one\" {{ state => \"{}\", {more} }}\n", v(version));
@@ -70,7 +71,7 @@ impl Manager {
                 "{found:?}"
             );
             assert_eq!(self.versions(&["one", "two"]), format!("{} {}", v("2"), v("1")));
-            let said = fails(&exactly("1", ""));
+            let said = failure(&exactly("1", ""));
             assert!(
                 said.contains("`allowdowngrade => true` allows to go back"),
                 "{said}"
@@ -81,7 +82,7 @@ impl Manager {
             repair(newest);
         }
         assert_eq!(self.versions(&["one", "two"]), format!("{} {}", v("2"), v("1")));
-        let said = fails(&exactly("9", ""));
+        let said = failure(&exactly("9", ""));
         assert!(said.contains("one in the version 9"), "{said}");
         // What needs it goes with it, and what nobody knows is not there.
         repair("pkg \"needy\" {}\n");
@@ -91,7 +92,7 @@ impl Manager {
         assert_eq!(self.versions(&["one", "two", "needy"]), format!("{} - -", v("2")));
         // Of many, those are told that are to blame, and the others are brought.
         repair("pkg \"one\" { state => \"uninstalled\", }\n");
-        let said = fails("pkg \"one\" {}\npkg \"unheard-of\" {}\npkg \"broken\" {}\npkg \"two\" {}\n");
+        let said = failure("pkg \"one\" {}\npkg \"unheard-of\" {}\npkg \"broken\" {}\npkg \"two\" {}\n");
         for (name, is_blamed) in [
             ("unheard-of", true),
             ("broken", true),
@@ -120,8 +121,7 @@ impl Manager {
         }
         // What is removed by hand is brought back when it happens.
         let place = Hermetic::new();
-        let main = place.write("main.mcl", with("pkg \"one\" {}\n"));
-        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        let mut engine = Engine::of_program(&place, with("pkg \"one\" {}\n"));
         engine.event("convergence", |event| event["event"] == "converged");
         shell(self.by_hand);
         engine.repaired_until("pkg", "one", || self.versions(&["one"]) == v("2"));
@@ -191,7 +191,7 @@ fn pacman() {
             );
             // A lock that nobody holds any more is told, with what to do.
             shell("pacman -R --noconfirm one > /dev/null; touch /var/lib/pacman/db.lck");
-            let said = fails("pkg \"one\" {}\n");
+            let said = failure("pkg \"one\" {}\n");
             assert!(
                 said.contains("what was interrupted has left /var/lib/pacman/db.lck"),
                 "{said}"
@@ -224,10 +224,10 @@ fn packagekit() {
                 ),
             };
             manager.is_used("true");
-            let said = fails("pkg \"one\" { hold => true, allowunsupported => true, }\n");
+            let said = failure("pkg \"one\" { hold => true, allowunsupported => true, }\n");
             assert!(said.contains("has no way to do that"), "{said}");
             repair("pkg \"one\" { state => \"uninstalled\", }\n");
-            let said = fails("pkg \"one\" {}\n");
+            let said = failure("pkg \"one\" {}\n");
             assert!(said.contains("`allowunsupported => true` allows it"), "{said}");
         });
 }

@@ -1,59 +1,28 @@
 //! The kind `pkg`, with the real apt and dpkg on a machine of its own and a repository that is made on the spot.
 
-use serde_json::Value as Json;
 use setpoint_testing::{Finished, Hermetic};
 
-use crate::end_to_end::{Engine, run_command};
+use crate::end_to_end::Engine;
+use crate::kind::{self, change, events, failure, part, run, run_in};
 use setpoint_testing::place::{Place, shell};
 
 /// Makes a repository in `/repo`, the only one that there is, and functions for packages in it: `package NAME VERSION [CONTROL…]` makes one of what
 /// is in `/build`, and `index` has apt know of them.
 pub(crate) const REPOSITORY: &str = include_str!("../../../testing/fixtures/local-repository.sh");
 
-/// Runs a program once.
-pub(crate) fn run(program: &str, further: &[&str]) -> Finished {
-    run_in(&Hermetic::new(), program, further)
-}
-
-/// The same, with the working directory of this place.
-fn run_in(place: &Hermetic, program: &str, further: &[&str]) -> Finished {
-    let path = place.write("main.mcl", program);
-    let path = path.to_str().expect("the place has a plain name");
-    let mut arguments = vec!["--once"];
-    arguments.extend(further);
-    arguments.push(path);
-    let output = run_command(place, &arguments)
-        .output()
-        .expect("the program can be started");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Finished {
-        code: output.status.code().unwrap_or(-1),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
-}
-
-/// Events of a run.
-fn events(finished: &Finished) -> Vec<Json> {
-    let lines = finished.stdout.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("every line is one JSON object"))
-        .collect()
-}
-
+/// The drift that a run found, with the name of each package, sorted.
 pub(crate) fn drifts(finished: &Finished) -> Vec<String> {
-    let of = |event: &Json, field: &str| event[field].as_str().unwrap_or_default().to_owned();
-    let all = events(finished);
-    let drifts = all.iter().filter(|event| event["event"] == "drift");
-    let told = |event: &Json| {
-        let [name, field, is, want] = ["name", "field", "is", "want"].map(|key| of(event, key));
-        format!("{name} {field}: {is} -> {want}")
-    };
-    let mut drifts: Vec<String> = drifts.map(told).collect();
+    let all = kind::drifts(finished);
+    let mut drifts: Vec<String> = all
+        .iter()
+        .map(|drift| format!("{} {}", part(drift, "name"), change(drift)))
+        .collect();
     drifts.sort();
     drifts
 }
 
+/// Runs a program that must succeed, and returns the drift that it found.
+#[track_caller]
 pub(crate) fn repair(program: &str) -> Vec<String> {
     let place = Hermetic::new();
     let finished = run_in(&place, program, &[]);
@@ -61,12 +30,6 @@ pub(crate) fn repair(program: &str) -> Vec<String> {
     let again = run_in(&place, program, &[]);
     assert_eq!(drifts(&again), [""; 0], "a second run: {}", again.stdout);
     drifts(&finished)
-}
-
-pub(crate) fn fails(program: &str) -> String {
-    let finished = run(program, &[]);
-    assert_eq!(finished.code, 1, "{}", finished.stdout);
-    finished.stdout + &finished.stderr
 }
 
 /// Versions of packages, `-` for one that is not there.
@@ -106,7 +69,7 @@ fn states() {
         ["one version: 1.0 -> 1.1", "two state: uninstalled -> newest (1)"]
     );
     assert_eq!(versions(&["one", "two"]), "1.1 1");
-    let said = fails("pkg \"one\" {\n\tstate => \"1.0\",\n}\n");
+    let said = failure("pkg \"one\" {\n\tstate => \"1.0\",\n}\n");
     assert!(
         said.contains("`allowdowngrade => true` allows to go back"),
         "{said}"
@@ -120,7 +83,7 @@ fn states() {
         ]
     );
     assert_eq!(shell("apt-mark showhold"), "one");
-    let said = fails("pkg \"one\" {\n\tstate => \"newest\",\n}\n");
+    let said = failure("pkg \"one\" {\n\tstate => \"newest\",\n}\n");
     assert!(said.contains("it is held; set `hold`"), "{said}");
     let freed = "pkg \"one\" {\n\tstate => \"newest\",\n\thold => false,\n}\n";
     assert_eq!(
@@ -175,7 +138,7 @@ pkg [\"good\", \"fine\", \"broken\", \"nowhere\", \"lacking\",] {
         repair("pkg \"broken\" {}\n"),
         ["broken state: half-configured -> installed"]
     );
-    let said = fails("pkg \"clash\" {\n\tMeta:retry => 0,\n}\n");
+    let said = failure("pkg \"clash\" {\n\tMeta:retry => 0,\n}\n");
     assert!(
         said.contains("install clash: ") && said.contains("remove is disabled"),
         "{said}"
@@ -185,7 +148,7 @@ pkg [\"good\", \"fine\", \"broken\", \"nowhere\", \"lacking\",] {
         "1 -",
         "nothing else goes to make room"
     );
-    let said = fails("pkg \"one\" {\n\tstate => \"7.7\",\n\tMeta:retry => 0,\n}\n");
+    let said = failure("pkg \"one\" {\n\tstate => \"7.7\",\n\tMeta:retry => 0,\n}\n");
     assert!(said.contains("there is no version 7.7 of it"), "{said}");
 }
 
@@ -332,7 +295,7 @@ fn a_repository_is_set_up_with_its_key_before_its_packages() {
                  \tcomponents => [\"main\",],\n\tkey => os.readfile(\"{key}\"),\n\tMeta:retry => 0,\n}}\n"
             )
         };
-        let said = fails(&program("/other.asc"));
+        let said = failure(&program("/other.asc"));
         assert!(said.contains("fetch the lists of packages of") && said.contains("NO_PUBKEY"), "{said}");
         assert_eq!(versions(&["inside"]), "-");
         let drifts = repair(&program("/key.asc"));

@@ -264,9 +264,8 @@ made = m::unknown()
     );
 }
 
-#[test]
-fn what_goes_wrong_is_told_at_the_call_and_in_the_python_file() {
-    let python = r#"
+/// Functions that raise an exception, refuse, and return a wrong type.
+const PYTHON: &str = r#"
 def deeper(protocol):
     return {"http": 80}[protocol]
 
@@ -285,7 +284,18 @@ def told(text: "string") -> "int":
 def wrong(value: "any") -> "int":
     return value
 "#;
-    let raised = screen(python, "p = m::port(\"gopher\")\n");
+
+/// Nothing of how plug-ins are run is shown.
+#[track_caller]
+fn assert_nothing_internal(screen: &str) {
+    for internal in ["setpoint_plugins", "worker", "Traceback", "<string>"] {
+        assert!(!screen.contains(internal), "{screen}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_at_the_call_and_in_the_python_file() {
+    let raised = screen(PYTHON, "p = m::port(\"gopher\")\n");
     assert_contains(
         &raised,
         &[
@@ -297,8 +307,15 @@ def wrong(value: "any") -> "int":
             "because of KeyError: 'gopher'",
         ],
     );
+    assert_nothing_internal(&raised);
+    let class = compiled(&module(PYTHON, "p = m::told(\"x\")\n"));
+    assert_eq!(class["errors"][0]["class"], "ExplicitPluginException");
+}
+
+#[test]
+fn the_message_of_a_plugin_exception_is_shown_without_control_characters() {
     let told = screen(
-        python,
+        PYTHON,
         "p = m::told(\"use another one\\nsecond line\\x1b[31m\")\n",
     );
     assert_contains(
@@ -306,7 +323,12 @@ def wrong(value: "any") -> "int":
         &["function `m::told` failed: use another one", "second line"],
     );
     assert!(!told.contains('\u{1b}'), "{told}");
-    let wrong = screen(python, "p = m::wrong(\"text\")\n");
+    assert_nothing_internal(&told);
+}
+
+#[test]
+fn a_result_of_the_wrong_type_is_shown_at_the_call_and_at_the_function() {
+    let wrong = screen(PYTHON, "p = m::wrong(\"text\")\n");
     assert_contains(
         &wrong,
         &[
@@ -316,12 +338,22 @@ def wrong(value: "any") -> "int":
             "the function is here",
         ],
     );
-    let argument = screen(python, "p = m::told(5)\n");
+    assert_nothing_internal(&wrong);
+}
+
+#[test]
+fn an_argument_of_the_wrong_type_is_shown() {
+    let argument = screen(PYTHON, "p = m::told(5)\n");
     assert_contains(
         &argument,
         &["value `5` for argument `text` of function `m::told` has incompatible type, expected `string`"],
     );
-    let arity = screen(python, "p = m::port()\n");
+    assert_nothing_internal(&argument);
+}
+
+#[test]
+fn a_missing_argument_is_shown() {
+    let arity = screen(PYTHON, "p = m::port()\n");
     assert_contains(
         &arity,
         &[
@@ -329,13 +361,7 @@ def wrong(value: "any") -> "int":
             "m::port() missing 1 required positional argument: 'protocol'",
         ],
     );
-    let class = compiled(&module(python, "p = m::told(\"x\")\n"));
-    assert_eq!(class["errors"][0]["class"], "ExplicitPluginException");
-    for screen in [raised, told, wrong, argument, arity] {
-        for internal in ["setpoint_plugins", "worker", "Traceback", "<string>"] {
-            assert!(!screen.contains(internal), "{screen}");
-        }
-    }
+    assert_nothing_internal(&arity);
 }
 
 #[test]

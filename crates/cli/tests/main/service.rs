@@ -136,10 +136,9 @@ fn succeeds(command: &str) -> bool {
 }
 
 #[test]
-fn the_shipped_unit_is_a_good_service_on_a_real_machine() {
-    let test = "service::the_shipped_unit_is_a_good_service_on_a_real_machine";
+fn the_shipped_unit_runs_reloads_logs_and_restarts_the_service() {
+    let test = "service::the_shipped_unit_runs_reloads_logs_and_restarts_the_service";
     Place::machine(test).needing(&["journalctl"]).run(|| {
-        let property = |name: &str| shell(&format!("systemctl show setpoint -P {name}"));
         let program = "file \"/srv/motd\" {\n\tcontent => \"welcome\\n\",\n}\n";
         std::fs::create_dir_all("/etc/setpoint").unwrap();
         std::fs::write("/etc/setpoint/main.mcl", program).unwrap();
@@ -163,60 +162,9 @@ fn the_shipped_unit_is_a_good_service_on_a_real_machine() {
             "700\n600"
         );
 
-        // A reload waits until the new program is in use, and fails when it is wrong.
-        std::fs::write("/etc/setpoint/main.mcl", program.replace("welcome", "hello")).unwrap();
-        shell("systemctl reload setpoint");
-        wait_until("the new content", || text(Path::new("/srv/motd")) == "hello\n");
-        std::fs::write("/etc/setpoint/main.mcl", "file $nothing {}").unwrap();
-        assert!(!succeeds("systemctl reload setpoint"), "the program is wrong");
-        assert_eq!(property("ActiveState"), "active");
-        std::fs::write("/etc/setpoint/main.mcl", program).unwrap();
-        shell("systemctl reload setpoint");
-        wait_until("the old content", || text(Path::new("/srv/motd")) == "welcome\n");
-
-        // The log finds what was done by the resource.
-        let entries = || -> Vec<Json> {
-            let found = shell(
-                "journalctl 'SETPOINT_RESOURCE=file[/srv/motd]' SETPOINT_EVENT=repaired -o json --no-pager",
-            );
-            found
-                .lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect()
-        };
-        wait_until("the entries", || entries().len() >= 3);
-        let entry = &entries()[0];
-        assert_eq!(entry["SETPOINT_KIND"], "file");
-        assert_eq!(entry["SETPOINT_NAME"], "/srv/motd");
-        assert_eq!(entry["PRIORITY"], "5");
-        assert_eq!(entry["SYSLOG_IDENTIFIER"], "setpoint");
-        assert_eq!(entry["_SYSTEMD_UNIT"], "setpoint.service");
-        let message = entry["MESSAGE"].as_str().unwrap();
-        assert!(
-            message.starts_with("file[/srv/motd]: repaired content"),
-            "{message}"
-        );
-
-        // A process that no longer answers is started anew.
-        std::fs::create_dir_all("/etc/systemd/system/setpoint.service.d").unwrap();
-        let faster = "[Service]\nWatchdogSec=4s\nTimeoutAbortSec=1s\nRestartSec=100ms\n";
-        std::fs::write("/etc/systemd/system/setpoint.service.d/test.conf", faster).unwrap();
-        shell("systemctl daemon-reload; systemctl restart setpoint");
-        let before = property("MainPID");
-        std::thread::sleep(Duration::from_secs(3));
-        assert_eq!(
-            property("MainPID"),
-            before,
-            "as long as it answers it is left alone"
-        );
-        shell(&format!("kill -STOP {before}"));
-        wait_until("another process", || {
-            property("NRestarts") == "1" && property("ActiveState") == "active"
-        });
-        assert_ne!(property("MainPID"), before);
-        std::fs::write("/srv/motd", "wrong").unwrap();
-        wait_until("a repair", || text(Path::new("/srv/motd")) == "welcome\n");
-
+        a_reload_waits_for_the_new_program_and_fails_with_a_wrong_one(program);
+        the_journal_finds_repairs_by_resource();
+        a_process_that_hangs_is_restarted();
         shell("systemctl stop setpoint");
         assert_eq!(
             (property("ActiveState"), property("Result")),
@@ -224,4 +172,65 @@ fn the_shipped_unit_is_a_good_service_on_a_real_machine() {
         );
         assert!(!Path::new("/var/lib/setpoint/control.sock").exists());
     });
+}
+
+fn property(name: &str) -> String {
+    shell(&format!("systemctl show setpoint -P {name}"))
+}
+
+fn a_reload_waits_for_the_new_program_and_fails_with_a_wrong_one(program: &str) {
+    std::fs::write("/etc/setpoint/main.mcl", program.replace("welcome", "hello")).unwrap();
+    shell("systemctl reload setpoint");
+    wait_until("the new content", || text(Path::new("/srv/motd")) == "hello\n");
+    std::fs::write("/etc/setpoint/main.mcl", "file $nothing {}").unwrap();
+    assert!(!succeeds("systemctl reload setpoint"), "the program is wrong");
+    assert_eq!(property("ActiveState"), "active");
+    std::fs::write("/etc/setpoint/main.mcl", program).unwrap();
+    shell("systemctl reload setpoint");
+    wait_until("the old content", || text(Path::new("/srv/motd")) == "welcome\n");
+}
+
+fn the_journal_finds_repairs_by_resource() {
+    let entries = || -> Vec<Json> {
+        let found = shell(
+            "journalctl 'SETPOINT_RESOURCE=file[/srv/motd]' SETPOINT_EVENT=repaired -o json --no-pager",
+        );
+        found
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    wait_until("the entries", || entries().len() >= 3);
+    let entry = &entries()[0];
+    assert_eq!(entry["SETPOINT_KIND"], "file");
+    assert_eq!(entry["SETPOINT_NAME"], "/srv/motd");
+    assert_eq!(entry["PRIORITY"], "5");
+    assert_eq!(entry["SYSLOG_IDENTIFIER"], "setpoint");
+    assert_eq!(entry["_SYSTEMD_UNIT"], "setpoint.service");
+    let message = entry["MESSAGE"].as_str().unwrap();
+    assert!(
+        message.starts_with("file[/srv/motd]: repaired content"),
+        "{message}"
+    );
+}
+
+fn a_process_that_hangs_is_restarted() {
+    std::fs::create_dir_all("/etc/systemd/system/setpoint.service.d").unwrap();
+    let faster = "[Service]\nWatchdogSec=4s\nTimeoutAbortSec=1s\nRestartSec=100ms\n";
+    std::fs::write("/etc/systemd/system/setpoint.service.d/test.conf", faster).unwrap();
+    shell("systemctl daemon-reload; systemctl restart setpoint");
+    let before = property("MainPID");
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(
+        property("MainPID"),
+        before,
+        "as long as it answers it is left alone"
+    );
+    shell(&format!("kill -STOP {before}"));
+    wait_until("another process", || {
+        property("NRestarts") == "1" && property("ActiveState") == "active"
+    });
+    assert_ne!(property("MainPID"), before);
+    std::fs::write("/srv/motd", "wrong").unwrap();
+    wait_until("a repair", || text(Path::new("/srv/motd")) == "welcome\n");
 }

@@ -156,166 +156,214 @@ fn the_command_that_installs_packages_is_printed() {
 }
 
 #[test]
-fn a_host_without_a_deploy_becomes_a_service_that_is_ready() {
-    let test = "setup::a_host_without_a_deploy_becomes_a_service_that_is_ready";
+fn a_host_without_a_deploy_becomes_a_ready_service() {
+    let test = "setup::a_host_without_a_deploy_becomes_a_ready_service";
     Place::machine(test).needing(&["journalctl"]).run(|| {
         let place = Hermetic::new();
-        let property = |name: &str| shell(&format!("systemctl show setpoint -P {name}"));
-        let binary = format!("--binary-path={BINARY}");
-        let all = |more: &[&'static str]| {
-            let mut arguments = vec!["setup", "svc", binary.as_str()];
-            arguments.extend(more);
-            run(&place, &arguments)
-        };
-        // Nothing is written where the program is not there.
-        let (code, _, said) = run(&place, &["setup", "svc", "--install", "--start"]);
-        assert_eq!(code, 1);
-        assert!(said.contains("error: `/usr/bin/setpoint` cannot be started: No such file or directory"), "{said}");
-        assert!(said.contains(&format!("help: this program is `--binary-path {BINARY}`")), "{said}");
-        assert!(!Path::new(UNIT).exists());
-        let (code, _, said) = all(&["--start"]);
-        assert_eq!(code, 1);
-        assert!(said.contains("failed to start setpoint.service: there is no such unit\n  help: `--install` writes it"), "{said}");
-
+        without_the_program_or_a_unit_nothing_is_written(&place);
         // A preview is only that.
-        let (code, unit, said) = all(&["--noop", "--install", "--enable", "--start"]);
+        let (code, unit, said) = service(&place, &["--noop", "--install", "--enable", "--start"]);
         assert_eq!(code, 0, "{said}");
-        assert!(said.contains(&format!("would write {UNIT}\nwould enable setpoint.service\nwould start setpoint.service")), "{said}");
+        assert!(
+            said.contains(&format!(
+                "would write {UNIT}\nwould enable setpoint.service\nwould start setpoint.service"
+            )),
+            "{said}"
+        );
         assert!(!Path::new(UNIT).exists());
 
-        // A store that nobody answers for is no reason not to be ready.
-        let seeds = "--seeds=http://127.0.0.1:9";
-        let (code, printed, said) = all(&[seeds, "--install", "--enable", "--start"]);
-        assert_eq!((code, printed.as_str()), (0, ""), "{said}");
-        assert_eq!(
-            said,
-            format!("wrote {UNIT}\nenabled setpoint.service\nstarted setpoint.service\n")
-        );
-        assert_eq!(property("ActiveState"), "active");
-        assert_eq!(property("UnitFileState"), "enabled");
-        assert_eq!(property("Type"), "notify");
-        assert_eq!(shell(&format!("stat -c '%a %U' {UNIT}")), "644 root");
-        let verified = shell(&format!("systemd-analyze verify {UNIT} 2>&1 || true"));
-        assert!(!verified.contains("setpoint.service:"), "{verified}");
-        // Again, and nothing is left to do.
-        let (code, _, said) = all(&[seeds, "--install", "--enable", "--start"]);
-        assert_eq!(code, 0);
-        assert_eq!(
-            said,
-            format!("{UNIT} is as it should be\nsetpoint.service is enabled already\nsetpoint.service runs already\n")
-        );
-        // Other options: the service is started anew.
-        let process = property("MainPID");
-        assert!(unit.contains("run empty $OPTS"));
-        let (code, _, said) = all(&["--install", "--start"]);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.ends_with(&format!("replaced {UNIT}\nstarted anew setpoint.service\n")), "{said}");
-        assert_ne!(property("MainPID"), process);
-        assert_eq!(property("ActiveState"), "active");
-        // Options of the administrator's.
-        std::fs::create_dir_all("/etc/systemd/system/setpoint.service.d").unwrap();
-        std::fs::write(
-            "/etc/systemd/system/setpoint.service.d/own.conf",
-            "[Service]\nEnvironment=\"OPTS=--sema 4 -v\"\n",
-        )
-        .unwrap();
-        shell("systemctl daemon-reload; systemctl restart setpoint");
-        let process = property("MainPID");
-        let words = shell(&format!("tr '\\0' ' ' < /proc/{process}/cmdline"));
-        assert!(words.ends_with("run empty --sema 4 -v"), "{words}");
+        the_service_is_installed_enabled_and_started_once(&place, &unit);
+        options_of_the_administrator_reach_the_service();
     });
 }
 
+fn property(name: &str) -> String {
+    shell(&format!("systemctl show setpoint -P {name}"))
+}
+
+/// Runs `setup svc` with our own binary.
+fn service(place: &Hermetic, more: &[&str]) -> (i32, String, String) {
+    run(place, &[&["setup", "svc", &*binary()], more].concat())
+}
+
+fn without_the_program_or_a_unit_nothing_is_written(place: &Hermetic) {
+    let (code, _, said) = run(place, &["setup", "svc", "--install", "--start"]);
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("error: `/usr/bin/setpoint` cannot be started: No such file or directory"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("help: this program is `--binary-path {BINARY}`")),
+        "{said}"
+    );
+    assert!(!Path::new(UNIT).exists());
+    let (code, _, said) = service(place, &["--start"]);
+    assert_eq!(code, 1);
+    assert!(
+        said.contains(
+            "failed to start setpoint.service: there is no such unit\n  help: `--install` writes it"
+        ),
+        "{said}"
+    );
+}
+
+fn the_service_is_installed_enabled_and_started_once(place: &Hermetic, unit: &str) {
+    // A store that nobody answers for is no reason not to be ready.
+    let seeds = "--seeds=http://127.0.0.1:9";
+    let (code, printed, said) = service(place, &[seeds, "--install", "--enable", "--start"]);
+    assert_eq!((code, printed.as_str()), (0, ""), "{said}");
+    assert_eq!(
+        said,
+        format!("wrote {UNIT}\nenabled setpoint.service\nstarted setpoint.service\n")
+    );
+    assert_eq!(property("ActiveState"), "active");
+    assert_eq!(property("UnitFileState"), "enabled");
+    assert_eq!(property("Type"), "notify");
+    assert_eq!(shell(&format!("stat -c '%a %U' {UNIT}")), "644 root");
+    let verified = shell(&format!("systemd-analyze verify {UNIT} 2>&1 || true"));
+    assert!(!verified.contains("setpoint.service:"), "{verified}");
+    // Again, and nothing is left to do.
+    let (code, _, said) = service(place, &[seeds, "--install", "--enable", "--start"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        said,
+        format!(
+            "{UNIT} is as it should be\nsetpoint.service is enabled already\nsetpoint.service runs already\n"
+        )
+    );
+    // Other options: the service is started anew.
+    let process = property("MainPID");
+    assert!(unit.contains("run empty $OPTS"));
+    let (code, _, said) = service(place, &["--install", "--start"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.ends_with(&format!("replaced {UNIT}\nstarted anew setpoint.service\n")),
+        "{said}"
+    );
+    assert_ne!(property("MainPID"), process);
+    assert_eq!(property("ActiveState"), "active");
+}
+
+fn options_of_the_administrator_reach_the_service() {
+    std::fs::create_dir_all("/etc/systemd/system/setpoint.service.d").unwrap();
+    std::fs::write(
+        "/etc/systemd/system/setpoint.service.d/own.conf",
+        "[Service]\nEnvironment=\"OPTS=--sema 4 -v\"\n",
+    )
+    .unwrap();
+    shell("systemctl daemon-reload; systemctl restart setpoint");
+    let process = property("MainPID");
+    let words = shell(&format!("tr '\\0' ' ' < /proc/{process}/cmdline"));
+    assert!(words.ends_with("run empty --sema 4 -v"), "{words}");
+}
+
 #[test]
-fn what_lies_in_the_place_of_the_unit_is_respected() {
-    let test = "setup::what_lies_in_the_place_of_the_unit_is_respected";
+fn setup_respects_an_existing_file_in_the_place_of_the_unit() {
+    let test = "setup::setup_respects_an_existing_file_in_the_place_of_the_unit";
     Place::machine(test).run(|| {
         let place = Hermetic::new();
-        let binary = format!("--binary-path={BINARY}");
-        let all = |more: &[&str]| {
-            let mut arguments = vec!["setup", "svc", binary.as_str(), "--program=/etc/setpoint/"];
-            arguments.extend(more);
-            run(&place, &arguments)
-        };
-        let refused = |wanted: &str| {
-            let (code, _, said) = all(&["--install"]);
-            assert_eq!(code, 1, "{said}");
-            assert!(said.contains(wanted), "{said}");
-        };
-        // One of somebody's own.
-        std::fs::write(UNIT, "[Service]\nExecStart=/bin/true\n").unwrap();
-        refused("is there already, and somebody has written or changed it");
-        assert_eq!(text(Path::new(UNIT)), "[Service]\nExecStart=/bin/true\n");
-        let (code, _, said) = all(&["--install", "--noop"]);
-        assert_eq!(code, 0);
-        assert!(
-            said.contains("would replace") && said.contains("\n- ExecStart=/bin/true"),
-            "{said}"
-        );
-        let (code, _, said) = all(&["--install", "--force"]);
-        assert_eq!(code, 0, "{said}");
-        // What was written here and changed by hand.
-        let written = text(Path::new(UNIT));
-        std::fs::write(UNIT, written.replace("RestartSec=5s", "RestartSec=50s")).unwrap();
-        refused("somebody has written or changed it");
-        std::fs::write(UNIT, &written).unwrap();
-        let (code, _, said) = all(&["--install"]);
-        assert_eq!((code, said), (0, format!("{UNIT} is as it should be\n")));
-        // A link, a mask, a directory.
-        std::fs::remove_file(UNIT).unwrap();
-        std::fs::write("/srv/other", "mine").unwrap();
-        shell(&format!("ln -s /srv/other {UNIT}"));
-        refused("it is a link to /srv/other");
-        assert_eq!(text(Path::new("/srv/other")), "mine");
-        shell(&format!("rm {UNIT}; systemctl mask setpoint 2>&1"));
-        refused("it is masked: nobody shall start it");
-        let (code, _, said) = run(&place, &["setup", "svc", binary.as_str(), "--start"]);
-        assert_eq!(code, 1);
-        assert!(
-            said.contains("`systemctl unmask setpoint.service` allows it again"),
-            "{said}"
-        );
-        shell(&format!("systemctl unmask setpoint 2>&1; mkdir {UNIT}"));
-        refused("it is not a file");
-        shell(&format!("rmdir {UNIT}"));
+        a_unit_that_was_written_by_hand_is_replaced_only_with_force(&place);
+        a_link_a_mask_and_a_directory_are_left_alone(&place);
         // Nobody can write there.
         shell("mount --bind /etc/systemd /etc/systemd; mount -o remount,bind,ro /etc/systemd");
-        refused("Read-only file system");
+        refuses_to_install(&place, "Read-only file system");
         shell("umount /etc/systemd");
-        // A service that does not come up says so, and its words are those that were given.
-        std::fs::create_dir_all("/srv/set point").unwrap();
-        let script =
-            "#!/bin/sh\nfor word in \"$@\"; do printf '<%s>\\n' \"$word\"; done > /srv/words\nexit 3\n";
-        let program = "/srv/set point/50%$x";
-        std::fs::write(program, script).unwrap();
-        shell(&format!("chmod 755 '{program}'"));
-        let odd = "/a b\"c'd\\e%n$HOME;";
-        let (code, _, said) = run(
-            &place,
-            &[
-                "setup",
-                "svc",
-                "--install",
-                "--start",
-                "--seeds=http://127.0.0.1:9",
-                "--binary-path",
-                program,
-                "--store-namespace",
-                odd,
-            ],
-        );
-        assert_eq!(code, 1);
-        assert!(
-            said.contains(
-                "error: failed to start setpoint.service: it ended with an error\n  help: `journalctl -u setpoint.service`"
-            ),
-            "{said}"
-        );
-        assert_eq!(
-            text(Path::new("/srv/words")),
-            format!("<run>\n<--seeds=http://127.0.0.1:9>\n<--store-namespace={odd}>\n<empty>\n")
-        );
+        a_service_that_does_not_start_is_reported_and_gets_the_given_words(&place);
     });
+}
+
+fn binary() -> String {
+    format!("--binary-path={BINARY}")
+}
+
+fn install(place: &Hermetic, more: &[&str]) -> (i32, String, String) {
+    let binary = binary();
+    run(
+        place,
+        &[&["setup", "svc", &binary, "--program=/etc/setpoint/"], more].concat(),
+    )
+}
+
+#[track_caller]
+fn refuses_to_install(place: &Hermetic, wanted: &str) {
+    let (code, _, said) = install(place, &["--install"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(wanted), "{said}");
+}
+
+fn a_unit_that_was_written_by_hand_is_replaced_only_with_force(place: &Hermetic) {
+    std::fs::write(UNIT, "[Service]\nExecStart=/bin/true\n").unwrap();
+    refuses_to_install(place, "is there already, and somebody has written or changed it");
+    assert_eq!(text(Path::new(UNIT)), "[Service]\nExecStart=/bin/true\n");
+    let (code, _, said) = install(place, &["--install", "--noop"]);
+    assert_eq!(code, 0);
+    assert!(
+        said.contains("would replace") && said.contains("\n- ExecStart=/bin/true"),
+        "{said}"
+    );
+    let (code, _, said) = install(place, &["--install", "--force"]);
+    assert_eq!(code, 0, "{said}");
+    // What was written here and changed by hand.
+    let written = text(Path::new(UNIT));
+    std::fs::write(UNIT, written.replace("RestartSec=5s", "RestartSec=50s")).unwrap();
+    refuses_to_install(place, "somebody has written or changed it");
+    std::fs::write(UNIT, &written).unwrap();
+    let (code, _, said) = install(place, &["--install"]);
+    assert_eq!((code, said), (0, format!("{UNIT} is as it should be\n")));
+}
+
+fn a_link_a_mask_and_a_directory_are_left_alone(place: &Hermetic) {
+    std::fs::remove_file(UNIT).unwrap();
+    std::fs::write("/srv/other", "mine").unwrap();
+    shell(&format!("ln -s /srv/other {UNIT}"));
+    refuses_to_install(place, "it is a link to /srv/other");
+    assert_eq!(text(Path::new("/srv/other")), "mine");
+    shell(&format!("rm {UNIT}; systemctl mask setpoint 2>&1"));
+    refuses_to_install(place, "it is masked: nobody shall start it");
+    let (code, _, said) = run(place, &["setup", "svc", &binary(), "--start"]);
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("`systemctl unmask setpoint.service` allows it again"),
+        "{said}"
+    );
+    shell(&format!("systemctl unmask setpoint 2>&1; mkdir {UNIT}"));
+    refuses_to_install(place, "it is not a file");
+    shell(&format!("rmdir {UNIT}"));
+}
+
+fn a_service_that_does_not_start_is_reported_and_gets_the_given_words(place: &Hermetic) {
+    std::fs::create_dir_all("/srv/set point").unwrap();
+    let script = "#!/bin/sh\nfor word in \"$@\"; do printf '<%s>\\n' \"$word\"; done > /srv/words\nexit 3\n";
+    let program = "/srv/set point/50%$x";
+    std::fs::write(program, script).unwrap();
+    shell(&format!("chmod 755 '{program}'"));
+    let odd = "/a b\"c'd\\e%n$HOME;";
+    let (code, _, said) = run(
+        place,
+        &[
+            "setup",
+            "svc",
+            "--install",
+            "--start",
+            "--seeds=http://127.0.0.1:9",
+            "--binary-path",
+            program,
+            "--store-namespace",
+            odd,
+        ],
+    );
+    assert_eq!(code, 1);
+    assert!(
+        said.contains(
+            "error: failed to start setpoint.service: it ended with an error\n  help: `journalctl -u setpoint.service`"
+        ),
+        "{said}"
+    );
+    assert_eq!(
+        text(Path::new("/srv/words")),
+        format!("<run>\n<--seeds=http://127.0.0.1:9>\n<--store-namespace={odd}>\n<empty>\n")
+    );
 }
 
 #[test]

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
 use crate::book::{examples_of_kinds, snippets};
-use crate::end_to_end::{Engine, run_command, text};
+use crate::end_to_end::{Engine, text};
+use crate::kind::{change, events, run};
 use setpoint_testing::place::{Place, shell};
 
 /// How long anything may take before a test gives up.
@@ -15,6 +16,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where packages have their unit files: masks and files of the administrator come before them.
 const UNITS: &str = "/usr/lib/systemd/system";
+
+/// The drift of a service that does not run.
+const TO_ON: [&str; 2] = [
+    "startup: disabled -> enabled",
+    "state: inactive (dead) -> running",
+];
 
 fn unit(name: &str, service: &str) {
     // However often it is started: what is tried is not the limit that systemd has for that.
@@ -32,30 +39,14 @@ fn event(line: &str) -> Json {
     serde_json::from_str(line).expect("every line is one JSON object")
 }
 
-/// What one run says of the resources of a program that need a machine of their own: the differences, and the failure if there is one.
+/// The drift and the first error of one run, of the two kinds that need a machine of their own.
 fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
-    let main = place.write("main.mcl", program);
-    let mut all = vec!["--once"];
-    all.extend(arguments);
-    all.push(main.to_str().expect("the place has a plain name"));
-    let output = run_command(&place, &all)
-        .output()
-        .expect("the program can be started");
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    let events = lines.lines().map(event);
-    let mut found = (Vec::new(), None);
-    for event in events.filter(|event| event["kind"] == "svc" || event["kind"] == "hostname") {
-        if event["event"] == "drift" {
-            let shown = |side: &str| event[side].as_str().unwrap_or_default().to_owned();
-            found
-                .0
-                .push(format!("{}: {} → {}", shown("field"), shown("is"), shown("want")));
-        } else if let Some(error) = event["error"].as_str() {
-            found.1.get_or_insert_with(|| error.to_owned());
-        }
-    }
-    found
+    let mut events = events(&run(program, arguments));
+    events.retain(|event| event["kind"] == "svc" || event["kind"] == "hostname");
+    let (drifts, others): (Vec<Json>, Vec<Json>) =
+        events.into_iter().partition(|event| event["event"] == "drift");
+    let error = others.iter().find_map(|event| event["error"].as_str());
+    (drifts.iter().map(change).collect(), error.map(str::to_owned))
 }
 
 /// A run that finds this, and does not fail.
@@ -72,8 +63,8 @@ fn fails(program: &str, wanted: &str) {
 }
 
 #[test]
-fn a_run_brings_services_into_their_states_or_says_why_not() {
-    let test = "svc::a_run_brings_services_into_their_states_or_says_why_not";
+fn services_reach_their_state_or_the_run_reports_why_not() {
+    let test = "svc::services_reach_their_state_or_the_run_reports_why_not";
     Place::machine(test).run(|| {
         unit("sleeper", "ExecStart=/bin/sleep 1000");
         std::fs::write(
@@ -92,104 +83,163 @@ fn a_run_brings_services_into_their_states_or_says_why_not() {
         .unwrap();
         shell("systemctl daemon-reload");
 
-        // Nothing of it is managed, or all is right already.
-        finds("svc \"sleeper\" {}", &[], &[]);
-        let off = r#"svc "sleeper" { state => "stopped", startup => "disabled", masked => false, }"#;
-        finds(off, &[], &[]);
-        // On and off again, and each time a second run finds nothing.
-        let on = r#"svc "sleeper" { state => "running", startup => "enabled", }"#;
-        let to_on = ["startup: disabled → enabled", "state: inactive (dead) → running"];
-        finds(on, &["--noop"], &to_on);
-        finds(on, &[], &to_on);
-        finds(on, &[], &[]);
-        assert_eq!(property("sleeper", "ActiveState"), "active");
-        finds(off, &[], &["startup: enabled → disabled", "state: active (running) → stopped"]);
-        finds(off, &[], &[]);
-        // Links that last until the next start of the machine count, and are removed.
-        shell("systemctl enable --runtime sleeper");
-        finds(r#"svc "sleeper" { startup => "enabled", }"#, &[], &[]);
-        finds(off, &[], &["startup: enabled-runtime → disabled"]);
-        finds(off, &[], &[]);
-
-        // Masks.
-        shell("systemctl mask --runtime sleeper");
-        finds(off, &[], &["masked: masked-runtime → not masked"]);
-        finds(off, &[], &[]);
-        // The unit file itself is in the way of a mask.
-        let (_, error) = once(r#"svc "fixed" { masked => true, }"#, &[]);
-        assert!(error.unwrap().contains("exists"), "systemd says what is in the way");
-        shell("mv /etc/systemd/system/fixed.service /usr/lib/systemd/system/; systemctl daemon-reload; systemctl start fixed");
-        let never = r#"svc "fixed" { state => "stopped", startup => "disabled", masked => true, }"#;
-        let to_never = ["state: active (running) → stopped", "masked: not masked → masked"];
-        finds(never, &["--noop"], &to_never);
-        finds(never, &[], &to_never);
-        finds(never, &[], &[]);
-        fails(
-            r#"svc "fixed" { state => "running", }"#,
-            "start fixed.service: it is masked; `masked => false` takes the mask away",
-        );
-        fails(
-            r#"svc "fixed" { startup => "enabled", }"#,
-            "enable fixed.service: it is `masked`: it is masked; `masked => false` takes the mask away",
-        );
-        let again = r#"svc "fixed" { state => "running", masked => false, }"#;
-        finds(
-            again,
-            &[],
-            &["masked: masked → not masked", "state: inactive (dead) → running"],
-        );
-        // What nobody has heard of can be masked too.
-        finds(r#"svc "unheard" { masked => true, }"#, &[], &["masked: not masked → masked"]);
-        finds(r#"svc "unheard" { masked => true, }"#, &[], &[]);
-
-        // What cannot be enabled.
-        fails(
-            r#"svc "fixed" { startup => "enabled", }"#,
-            "enable fixed.service: it is `static`: its unit file has no `WantedBy`, `RequiredBy` or `Alias` in a section `[Install]`; what wants it starts it",
-        );
-        finds(r#"svc "fixed" { startup => "disabled", }"#, &[], &[]);
-
-        // What is not there.
-        finds(r#"svc "nothing" { state => "stopped", startup => "disabled", }"#, &[], &[]);
-        let nothing = r#"svc "nothing" { state => "running", startup => "enabled", }"#;
-        fails(
-            nothing,
-            "find nothing.service: systemd finds no unit file of this name, in `/etc/systemd/system` for one",
-        );
-        finds(
-            nothing,
-            &["--noop"],
-            &["startup: not found → enabled", "state: not found → running"],
-        );
-
-        // Instances; a oneshot service, which is started in each run; and what does not start.
-        finds(r#"svc "instance@777" { state => "running", startup => "enabled", }"#, &[], &to_on);
-        assert!(text(Path::new(&format!("/proc/{}/cmdline", property("instance@777", "MainPID")))).contains("777"));
-        finds(r#"svc "instance@777" { state => "running", startup => "enabled", }"#, &[], &[]);
-        let short = r#"svc "short" { state => "running", }"#;
-        finds(short, &[], &["state: inactive (dead) → running"]);
-        finds(short, &[], &["state: inactive (dead) → running"]);
-        fails(
-            r#"svc "broken" { state => "running", }"#,
-            "start broken.service: its job failed; `systemctl status` and the journal say why",
-        );
-        fails(
-            r#"svc "conditional" { state => "running", }"#,
-            "start conditional.service: a condition of its unit file does not hold",
-        );
-        // A start that somebody else has begun is waited for.
-        shell("systemctl start --no-block slow");
-        finds(r#"svc "slow" { state => "running", }"#, &[], &[]);
-        assert_eq!(property("slow", "ActiveState"), "active");
-
-        // A run that takes too long is given up, and the job goes on.
-        unit("forever", "ExecStartPre=/bin/sleep 1000\nExecStart=/bin/sleep 1000\nTimeoutStartSec=infinity");
-        shell("systemctl daemon-reload");
-        let (_, error) = once(r#"svc "forever" { state => "running", Meta:timeout => 300, }"#, &[]);
-        let error = error.unwrap();
-        assert!(error.contains("timeout"), "{error}");
-        assert_eq!(property("forever", "ActiveState"), "activating");
+        services_start_stop_and_are_enabled();
+        masks_are_set_and_removed();
+        static_and_missing_units_are_reported();
+        instances_and_oneshot_services_start_and_failed_starts_are_reported();
+        a_start_that_exceeds_the_timeout_continues();
     });
+}
+
+fn services_start_stop_and_are_enabled() {
+    // Nothing of it is managed, or all is right already.
+    finds("svc \"sleeper\" {}", &[], &[]);
+    let off = r#"svc "sleeper" { state => "stopped", startup => "disabled", masked => false, }"#;
+    finds(off, &[], &[]);
+    // On and off again, and each time a second run finds nothing.
+    let on = r#"svc "sleeper" { state => "running", startup => "enabled", }"#;
+    finds(on, &["--noop"], &TO_ON);
+    finds(on, &[], &TO_ON);
+    finds(on, &[], &[]);
+    assert_eq!(property("sleeper", "ActiveState"), "active");
+    finds(
+        off,
+        &[],
+        &[
+            "startup: enabled -> disabled",
+            "state: active (running) -> stopped",
+        ],
+    );
+    finds(off, &[], &[]);
+    // Links that last until the next start of the machine count, and are removed.
+    shell("systemctl enable --runtime sleeper");
+    finds(r#"svc "sleeper" { startup => "enabled", }"#, &[], &[]);
+    finds(off, &[], &["startup: enabled-runtime -> disabled"]);
+    finds(off, &[], &[]);
+}
+
+fn masks_are_set_and_removed() {
+    let off = r#"svc "sleeper" { state => "stopped", startup => "disabled", masked => false, }"#;
+    shell("systemctl mask --runtime sleeper");
+    finds(off, &[], &["masked: masked-runtime -> not masked"]);
+    finds(off, &[], &[]);
+    // The unit file itself is in the way of a mask.
+    let (_, error) = once(r#"svc "fixed" { masked => true, }"#, &[]);
+    assert!(
+        error.unwrap().contains("exists"),
+        "systemd says what is in the way"
+    );
+    shell(
+        "mv /etc/systemd/system/fixed.service /usr/lib/systemd/system/; systemctl daemon-reload; systemctl start fixed",
+    );
+    let never = r#"svc "fixed" { state => "stopped", startup => "disabled", masked => true, }"#;
+    let to_never = [
+        "state: active (running) -> stopped",
+        "masked: not masked -> masked",
+    ];
+    finds(never, &["--noop"], &to_never);
+    finds(never, &[], &to_never);
+    finds(never, &[], &[]);
+    fails(
+        r#"svc "fixed" { state => "running", }"#,
+        "start fixed.service: it is masked; `masked => false` takes the mask away",
+    );
+    fails(
+        r#"svc "fixed" { startup => "enabled", }"#,
+        "enable fixed.service: it is `masked`: it is masked; `masked => false` takes the mask away",
+    );
+    let again = r#"svc "fixed" { state => "running", masked => false, }"#;
+    finds(
+        again,
+        &[],
+        &[
+            "masked: masked -> not masked",
+            "state: inactive (dead) -> running",
+        ],
+    );
+    // What nobody has heard of can be masked too.
+    finds(
+        r#"svc "unheard" { masked => true, }"#,
+        &[],
+        &["masked: not masked -> masked"],
+    );
+    finds(r#"svc "unheard" { masked => true, }"#, &[], &[]);
+}
+
+fn static_and_missing_units_are_reported() {
+    // What cannot be enabled.
+    fails(
+        r#"svc "fixed" { startup => "enabled", }"#,
+        "enable fixed.service: it is `static`: its unit file has no `WantedBy`, `RequiredBy` or `Alias` in a section `[Install]`; what wants it starts it",
+    );
+    finds(r#"svc "fixed" { startup => "disabled", }"#, &[], &[]);
+
+    // What is not there.
+    finds(
+        r#"svc "nothing" { state => "stopped", startup => "disabled", }"#,
+        &[],
+        &[],
+    );
+    let nothing = r#"svc "nothing" { state => "running", startup => "enabled", }"#;
+    fails(
+        nothing,
+        "find nothing.service: systemd finds no unit file of this name, in `/etc/systemd/system` for one",
+    );
+    finds(
+        nothing,
+        &["--noop"],
+        &["startup: not found -> enabled", "state: not found -> running"],
+    );
+}
+
+fn instances_and_oneshot_services_start_and_failed_starts_are_reported() {
+    finds(
+        r#"svc "instance@777" { state => "running", startup => "enabled", }"#,
+        &[],
+        &TO_ON,
+    );
+    assert!(
+        text(Path::new(&format!(
+            "/proc/{}/cmdline",
+            property("instance@777", "MainPID")
+        )))
+        .contains("777")
+    );
+    finds(
+        r#"svc "instance@777" { state => "running", startup => "enabled", }"#,
+        &[],
+        &[],
+    );
+    let short = r#"svc "short" { state => "running", }"#;
+    finds(short, &[], &["state: inactive (dead) -> running"]);
+    finds(short, &[], &["state: inactive (dead) -> running"]);
+    fails(
+        r#"svc "broken" { state => "running", }"#,
+        "start broken.service: its job failed; `systemctl status` and the journal say why",
+    );
+    fails(
+        r#"svc "conditional" { state => "running", }"#,
+        "start conditional.service: a condition of its unit file does not hold",
+    );
+    // A start that somebody else has begun is waited for.
+    shell("systemctl start --no-block slow");
+    finds(r#"svc "slow" { state => "running", }"#, &[], &[]);
+    assert_eq!(property("slow", "ActiveState"), "active");
+}
+
+fn a_start_that_exceeds_the_timeout_continues() {
+    unit(
+        "forever",
+        "ExecStartPre=/bin/sleep 1000\nExecStart=/bin/sleep 1000\nTimeoutStartSec=infinity",
+    );
+    shell("systemctl daemon-reload");
+    let (_, error) = once(
+        r#"svc "forever" { state => "running", Meta:timeout => 300, }"#,
+        &[],
+    );
+    let error = error.unwrap();
+    assert!(error.contains("timeout"), "{error}");
+    assert_eq!(property("forever", "ActiveState"), "activating");
 }
 
 #[test]
@@ -246,7 +296,7 @@ fn files_of_a_unit_come_before_its_service_by_themselves() {
                 content => "[Service]\nExecStart=\nExecStart=/bin/sleep 4%i\n",
             }
         "#;
-        let wanted = ["startup: disabled → enabled", "state: inactive (dead) → running"];
+        let wanted = TO_ON;
         finds(program, &[], &wanted);
         let command = text(Path::new(&format!(
             "/proc/{}/cmdline",
@@ -267,15 +317,6 @@ fn a_notification_reloads_or_restarts_what_runs() {
         unit("asleep", "ExecStart=/bin/sleep 1000");
         shell("systemctl daemon-reload; systemctl start reloads plain");
         let reloads = || text(Path::new("/srv/reloads")).lines().count();
-        let notified = |name: &str, parameters: &str| {
-            let file = "/srv/configuration";
-            let _ = std::fs::remove_file(file);
-            let program = format!(
-                "file \"{file}\" {{ content => \"new\\n\", Notify => Svc[\"{name}\"], }}\nsvc \"{name}\" {{ {parameters} }}\n"
-            );
-            once(&program, &[])
-        };
-        let reloaded = |word: &str| (vec![format!("reload: notified → {word}")], None);
         assert_eq!(notified("reloads", ""), reloaded("reload-or-restart"));
         assert_eq!(reloads(), 1);
         assert_eq!(
@@ -291,10 +332,16 @@ fn a_notification_reloads_or_restarts_what_runs() {
         let (_, error) = notified("plain", "on_refresh => \"reload\",");
         assert_eq!(process(), after);
         assert!(error.is_some(), "systemd refuses to reload it");
-        assert_eq!(notified("plain", "on_refresh => \"try-restart\","), reloaded("try-restart"));
+        assert_eq!(
+            notified("plain", "on_refresh => \"try-restart\","),
+            reloaded("try-restart")
+        );
         assert_ne!(process(), after);
         let before = property("reloads", "MainPID");
-        assert_eq!(notified("reloads", "on_refresh => \"restart\","), reloaded("restart"));
+        assert_eq!(
+            notified("reloads", "on_refresh => \"restart\","),
+            reloaded("restart")
+        );
         assert_ne!(property("reloads", "MainPID"), before);
         assert_eq!(reloads(), 2);
 
@@ -305,18 +352,39 @@ fn a_notification_reloads_or_restarts_what_runs() {
         let command = text(Path::new(&format!("/proc/{}/cmdline", process())));
         assert!(command.contains("2000"), "{command}");
 
-        // What does not run is not started, but by `restart`; and what the run has just started has read everything.
-        for on_refresh in ["reload-or-restart", "reload", "try-restart"] {
-            let parameters = format!("on_refresh => \"{on_refresh}\",");
-            assert_eq!(notified("asleep", &parameters), reloaded(on_refresh));
-            assert_eq!(property("asleep", "ActiveState"), "inactive");
-        }
-        let started = (vec!["state: inactive (dead) → running".to_owned()], None);
-        assert_eq!(notified("asleep", "state => \"running\","), started);
-        shell("systemctl stop asleep");
-        assert_eq!(notified("asleep", "on_refresh => \"restart\","), reloaded("restart"));
-        assert_eq!(property("asleep", "ActiveState"), "active");
+        a_notification_starts_a_stopped_service_only_with_restart();
     });
+}
+
+/// What a run finds when a file that it writes notifies the service.
+fn notified(name: &str, parameters: &str) -> (Vec<String>, Option<String>) {
+    let file = "/srv/configuration";
+    let _ = std::fs::remove_file(file);
+    let program = format!(
+        "file \"{file}\" {{ content => \"new\\n\", Notify => Svc[\"{name}\"], }}\nsvc \"{name}\" {{ {parameters} }}\n"
+    );
+    once(&program, &[])
+}
+
+fn reloaded(word: &str) -> (Vec<String>, Option<String>) {
+    (vec![format!("reload: notified -> {word}")], None)
+}
+
+fn a_notification_starts_a_stopped_service_only_with_restart() {
+    // What does not run is not started, but by `restart`; and what the run has just started has read everything.
+    for on_refresh in ["reload-or-restart", "reload", "try-restart"] {
+        let parameters = format!("on_refresh => \"{on_refresh}\",");
+        assert_eq!(notified("asleep", &parameters), reloaded(on_refresh));
+        assert_eq!(property("asleep", "ActiveState"), "inactive");
+    }
+    let started = (vec!["state: inactive (dead) -> running".to_owned()], None);
+    assert_eq!(notified("asleep", "state => \"running\","), started);
+    shell("systemctl stop asleep");
+    assert_eq!(
+        notified("asleep", "on_refresh => \"restart\","),
+        reloaded("restart")
+    );
+    assert_eq!(property("asleep", "ActiveState"), "active");
 }
 
 /// A program that runs beside a test.
@@ -354,8 +422,8 @@ fn runs(name: &str) -> bool {
 }
 
 #[test]
-fn what_happens_to_services_is_seen_when_it_happens() {
-    let test = "svc::what_happens_to_services_is_seen_when_it_happens";
+fn changes_of_services_are_repaired_when_they_happen() {
+    let test = "svc::changes_of_services_are_repaired_when_they_happen";
     Place::machine(test).run(|| {
         unit("kept", "ExecStart=/bin/sleep 1000");
         unit("quiet", "ExecStart=/bin/sleep 1000");
@@ -379,50 +447,58 @@ fn what_happens_to_services_is_seen_when_it_happens() {
                 _place: place,
             }
         };
-        let mut slowest = Duration::ZERO;
-        for _ in 0..10 {
-            slowest = slowest.max(followed.repairs("kept", "systemctl stop kept", || runs("kept")));
-            slowest = slowest.max(followed.repairs("quiet", "systemctl start quiet", || !runs("quiet")));
-        }
-        assert!(slowest < Duration::from_secs(5), "{slowest:?}");
-        followed.repairs("kept", "systemctl kill -s KILL kept", || runs("kept"));
-        let enabled = || shell("systemctl is-enabled kept || true") == "enabled";
-        followed.repairs("kept", "systemctl disable kept", enabled);
-        let process = property("kept", "MainPID");
-        let unmasked = || shell("systemctl is-enabled kept || true") != "masked";
-        followed.repairs("kept", "systemctl mask kept", unmasked);
-        assert_eq!(property("kept", "MainPID"), process, "it was not touched");
-
+        changes_by_hand_are_repaired_at_once(&mut followed);
         // A unit that appears: its file is seen before systemd was told.
         unit("later", "ExecStart=/bin/sleep 1000");
         followed.engine.repaired_until("svc", "later", || runs("later"));
 
-        // What does no harm is no drift: reads of all units, restarts by others, and a oneshot service that has run.
-        let engine = &mut followed.engine;
-        engine.event("quiet", |event| event["event"] == "converged");
-        let mut running = followed.engine.into_running();
-        running.drain();
-        shell("systemctl daemon-reload; systemctl restart kept; systemctl reload-or-restart later; systemctl start short");
-        // Something that is drift says when all of that was seen.
-        shell("systemctl start quiet");
-        let mut wrong = Vec::new();
-        running.wait_for("the drift that was made", |line| {
-            let event = event(line);
-            let drifted = event["event"] == "drift";
-            wrong.extend((drifted && event["name"] != "quiet").then(|| line.to_owned()));
-            drifted && event["name"] == "quiet"
-        });
-        assert_eq!(wrong, [""; 0]);
-        running.signal("TERM");
-        running.finish();
-        assert!(
-            shell("journalctl -u short -o cat --no-pager | grep -c Starting || true")
-                .parse::<u32>()
-                .unwrap()
-                <= 3,
-            "a oneshot service is no loop"
-        );
+        reads_restarts_and_finished_oneshot_services_are_no_drift(followed);
     });
+}
+
+fn changes_by_hand_are_repaired_at_once(followed: &mut Followed) {
+    let mut slowest = Duration::ZERO;
+    for _ in 0..10 {
+        slowest = slowest.max(followed.repairs("kept", "systemctl stop kept", || runs("kept")));
+        slowest = slowest.max(followed.repairs("quiet", "systemctl start quiet", || !runs("quiet")));
+    }
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+    followed.repairs("kept", "systemctl kill -s KILL kept", || runs("kept"));
+    let enabled = || shell("systemctl is-enabled kept || true") == "enabled";
+    followed.repairs("kept", "systemctl disable kept", enabled);
+    let process = property("kept", "MainPID");
+    let unmasked = || shell("systemctl is-enabled kept || true") != "masked";
+    followed.repairs("kept", "systemctl mask kept", unmasked);
+    assert_eq!(property("kept", "MainPID"), process, "it was not touched");
+}
+
+fn reads_restarts_and_finished_oneshot_services_are_no_drift(mut followed: Followed) {
+    let engine = &mut followed.engine;
+    engine.event("quiet", |event| event["event"] == "converged");
+    let mut running = followed.engine.into_running();
+    running.drain();
+    shell(
+        "systemctl daemon-reload; systemctl restart kept; systemctl reload-or-restart later; systemctl start short",
+    );
+    // Something that is drift says when all of that was seen.
+    shell("systemctl start quiet");
+    let mut wrong = Vec::new();
+    running.wait_for("the drift that was made", |line| {
+        let event = event(line);
+        let drifted = event["event"] == "drift";
+        wrong.extend((drifted && event["name"] != "quiet").then(|| line.to_owned()));
+        drifted && event["name"] == "quiet"
+    });
+    assert_eq!(wrong, [""; 0]);
+    running.signal("TERM");
+    running.finish();
+    assert!(
+        shell("journalctl -u short -o cat --no-pager | grep -c Starting || true")
+            .parse::<u32>()
+            .unwrap()
+            <= 3,
+        "a oneshot service is no loop"
+    );
 }
 
 #[test]

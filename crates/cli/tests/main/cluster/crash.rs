@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use setpoint_testing::Running;
 use setpoint_testing::etcd::{Recording, has_etcd};
-use setpoint_testing::history::{Ran, Wanted, check};
+use setpoint_testing::history::{Ran, Recorded, Wanted, check};
 
 use super::Cluster;
 use super::members::{deploys_in, program};
@@ -60,6 +60,28 @@ struct Crash {
 }
 
 impl Crash {
+    fn of(cluster: Cluster, seed: u64) -> Crash {
+        Crash {
+            cluster,
+            random: Random(seed),
+            hosts: vec![None, None, None],
+            publisher: None,
+            version: 0,
+            ran: Vec::new(),
+            wanted: Wanted {
+                // They are in every program, and no restart takes them back.
+                kept: vec![
+                    "/exported/".to_owned(),
+                    "/strings/".to_owned(),
+                    "/host-strings/".to_owned(),
+                ],
+                right_in_the_end: HOSTS.map(str::to_owned).into(),
+                ..Wanted::default()
+            },
+            counts: Counts::default(),
+        }
+    }
+
     fn start_host(&mut self, number: usize) {
         let host = HOSTS[number];
         let running = Running::start(self.cluster.member_command(host, None));
@@ -216,6 +238,41 @@ impl Crash {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+
+    /// Prints what happened, for a reader of `--nocapture`.
+    fn report(&self, seed: u64, kills: u64, changes: &[Recorded]) {
+        let Counts {
+            hosts,
+            members,
+            commands,
+            published,
+            rests,
+            slowest,
+        } = &self.counts;
+        let deploys: BTreeSet<&str> = changes
+            .iter()
+            .map(|change| change.key.as_str())
+            .filter(|key| key.ends_with("/payload"))
+            .collect();
+        println!(
+            "seed {seed}: {kills} kills: {hosts} of hosts, {members} of etcd's members, {commands} of whoever deploys"
+        );
+        println!(
+            "{published} deploys were published, {} are there; {} processes of hosts ran one {} times, and none the same one twice",
+            deploys.len(),
+            self.ran.len(),
+            self.ran.iter().map(|ran| ran.deploys.len()).sum::<usize>()
+        );
+        println!(
+            "{} changes in the whole history, {} of them of who is chosen; {rests} times all hosts came to the newest deploy, within {:.1} s",
+            changes.len(),
+            changes
+                .iter()
+                .filter(|change| change.key.starts_with("/scheduler/schedule/"))
+                .count(),
+            slowest.as_secs_f64()
+        );
+    }
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -232,25 +289,7 @@ fn nothing_is_lost_or_done_twice_however_often_anything_is_killed() {
     let seed = number("SETPOINT_RANDOM_SEED", 1);
     let cluster = Cluster::start(3);
     let mut recording = Recording::start(&cluster.etcd, "/setpoint");
-    let mut crash = Crash {
-        cluster,
-        random: Random(seed),
-        hosts: vec![None, None, None],
-        publisher: None,
-        version: 0,
-        ran: Vec::new(),
-        wanted: Wanted {
-            // They are in every program, and no restart takes them back.
-            kept: vec![
-                "/exported/".to_owned(),
-                "/strings/".to_owned(),
-                "/host-strings/".to_owned(),
-            ],
-            right_in_the_end: HOSTS.map(str::to_owned).into(),
-            ..Wanted::default()
-        },
-        counts: Counts::default(),
-    };
+    let mut crash = Crash::of(cluster, seed);
     crash.rest();
     for kill in 1..=kills {
         crash.round();
@@ -274,36 +313,6 @@ fn nothing_is_lost_or_done_twice_however_often_anything_is_killed() {
         crash.kill_host(number);
     }
     let broken = check(&changes, &crash.ran, &crash.wanted);
-    let Counts {
-        hosts,
-        members,
-        commands,
-        published,
-        rests,
-        slowest,
-    } = crash.counts;
-    let deploys: BTreeSet<&str> = changes
-        .iter()
-        .map(|change| change.key.as_str())
-        .filter(|key| key.ends_with("/payload"))
-        .collect();
-    println!(
-        "seed {seed}: {kills} kills: {hosts} of hosts, {members} of etcd's members, {commands} of whoever deploys"
-    );
-    println!(
-        "{published} deploys were published, {} are there; {} processes of hosts ran one {} times, and none the same one twice",
-        deploys.len(),
-        crash.ran.len(),
-        crash.ran.iter().map(|ran| ran.deploys.len()).sum::<usize>()
-    );
-    println!(
-        "{} changes in the whole history, {} of them of who is chosen; {rests} times all hosts came to the newest deploy, within {:.1} s",
-        changes.len(),
-        changes
-            .iter()
-            .filter(|change| change.key.starts_with("/scheduler/schedule/"))
-            .count(),
-        slowest.as_secs_f64()
-    );
+    crash.report(seed, kills, &changes);
     assert!(broken.is_empty(), "{broken:#?}");
 }

@@ -42,6 +42,14 @@ impl Publisher<'_> {
         self.deploy_from(Stdio::null(), arguments)
     }
 
+    /// Deploys with an answer that contains this, and returns the exit code.
+    #[track_caller]
+    fn answers(&self, arguments: &[&str], said: &str) -> i32 {
+        let ran = self.deploy(arguments);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+        ran.code
+    }
+
     /// The same, with something on standard input.
     fn deploy_from(&self, input: impl Into<Stdio>, arguments: &[&str]) -> Finished {
         let mut command = self.cluster.place.command(BINARY);
@@ -75,8 +83,8 @@ pub(super) fn says(text: &str) -> String {
 }
 
 #[test]
-fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
-    if !has_etcd("what_is_deployed_all_members_run_and_the_newest_who_comes_later") {
+fn all_members_run_the_newest_deploy() {
+    if !has_etcd("all_members_run_the_newest_deploy") {
         return;
     }
     let mut cluster = Cluster::start(1);
@@ -88,18 +96,31 @@ fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
         "graph: g\nresources:\n  file:\n    - name: PLACE/yaml\n      state: exists\n      content: y\n",
     );
     let a = cluster.member("a", &[]);
-    let deploy = |arguments: &[&str], said: &str| {
-        let ran = publisher.deploy(arguments);
-        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
-        ran.code
-    };
-    assert_eq!(deploy(&["main.mcl"], "a deploy is made from a git repository"), 1);
+    let first = a_deploy_is_of_a_commit(&publisher);
+    let b = cluster.member("b", &[]);
+    cluster.becomes("b.says", "two");
+    a_gap_between_commits_needs_force(&publisher);
+    a_rollback_is_a_deploy_that_others_follow(&publisher);
+    all_deploys_are_listed(&publisher, &first);
+    a.stop();
+    b.stop();
+    let b = a_host_without_a_store_runs_the_newest_deploy_that_it_had(&mut cluster);
+    programs_are_deployed_from_the_command_line_and_standard_input(&Publisher { cluster: &cluster });
+    b.stop();
+}
+
+/// Returns the first commit.
+fn a_deploy_is_of_a_commit(publisher: &Publisher<'_>) -> String {
+    assert_eq!(
+        publisher.answers(&["main.mcl"], "a deploy is made from a git repository"),
+        1
+    );
     publisher.git(&["init", "-q"]);
     let first = publisher.commit("one");
-    assert_eq!(deploy(&["lang", "main.mcl"], "success, id: 1"), 0);
-    cluster.becomes("a.says", "one");
+    assert_eq!(publisher.answers(&["lang", "main.mcl"], "success, id: 1"), 0);
+    publisher.cluster.becomes("a.says", "one");
     assert_eq!(
-        deploy(
+        publisher.answers(
             &["main.mcl"],
             "there is nothing new to deploy: deploy 1 is of this commit"
         ),
@@ -107,96 +128,111 @@ fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
     );
     publisher.write("main.mcl", &says("two"));
     assert_eq!(
-        deploy(&["main.mcl"], "has changes that are in no commit: M main.mcl"),
+        publisher.answers(&["main.mcl"], "has changes that are in no commit: M main.mcl"),
         1
     );
     publisher.commit("two");
-    assert_eq!(deploy(&["wrong.mcl"], "error[E"), 1);
-    assert_eq!(deploy(&["main.mcl"], "success, id: 2"), 0);
-    cluster.becomes("a.says", "two");
-    let b = cluster.member("b", &[]);
-    cluster.becomes("b.says", "two");
-    // A commit that is left out is a gap, unless somebody insists.
+    assert_eq!(publisher.answers(&["wrong.mcl"], "error[E"), 1);
+    assert_eq!(publisher.answers(&["main.mcl"], "success, id: 2"), 0);
+    publisher.cluster.becomes("a.says", "two");
+    first
+}
+
+fn a_gap_between_commits_needs_force(publisher: &Publisher<'_>) {
     publisher.commit("three");
     publisher.write("main.mcl", &says("four"));
     let third = publisher.git(&["rev-parse", "HEAD"]);
     publisher.commit("four");
     assert_eq!(
-        deploy(&["main.mcl"], &format!("and this commit follows {third}")),
+        publisher.answers(&["main.mcl"], &format!("and this commit follows {third}")),
         1
     );
-    assert_eq!(deploy(&["--force", "main.mcl"], "success, id: 3"), 0);
-    cluster.becomes("a.says", "four");
-    cluster.becomes("b.says", "four");
-    assert_eq!(deploy(&["rollback", "1"], "success, id: 4"), 0);
-    cluster.becomes("b.says", "one");
-    assert_eq!(deploy(&["rollback", "9"], "there is no deploy 9"), 1);
+    assert_eq!(publisher.answers(&["--force", "main.mcl"], "success, id: 3"), 0);
+    publisher.cluster.becomes("a.says", "four");
+    publisher.cluster.becomes("b.says", "four");
+}
+
+fn a_rollback_is_a_deploy_that_others_follow(publisher: &Publisher<'_>) {
+    assert_eq!(publisher.answers(&["rollback", "1"], "success, id: 4"), 0);
+    publisher.cluster.becomes("b.says", "one");
+    assert_eq!(publisher.answers(&["rollback", "9"], "there is no deploy 9"), 1);
     // What went back is published again, and what is committed next follows it: nobody has to insist.
-    assert_eq!(deploy(&["main.mcl"], "success, id: 5"), 0);
-    cluster.becomes("b.says", "four");
-    assert_eq!(deploy(&["main.mcl"], "there is nothing new to deploy"), 1);
-    assert_eq!(deploy(&["rollback", "1"], "success, id: 6"), 0);
+    assert_eq!(publisher.answers(&["main.mcl"], "success, id: 5"), 0);
+    publisher.cluster.becomes("b.says", "four");
+    assert_eq!(
+        publisher.answers(&["main.mcl"], "there is nothing new to deploy"),
+        1
+    );
+    assert_eq!(publisher.answers(&["rollback", "1"], "success, id: 6"), 0);
     publisher.write("main.mcl", &says("five"));
     publisher.commit("five");
-    assert_eq!(deploy(&["main.mcl"], "success, id: 7"), 0);
-    cluster.becomes("b.says", "five");
-    assert_eq!(deploy(&["--no-git", "yaml", "graph.yaml"], "success, id: 8"), 0);
-    cluster.becomes("yaml", "y");
+    assert_eq!(publisher.answers(&["main.mcl"], "success, id: 7"), 0);
+    publisher.cluster.becomes("b.says", "five");
+}
+
+fn all_deploys_are_listed(publisher: &Publisher<'_>, first: &str) {
+    assert_eq!(
+        publisher.answers(&["--no-git", "yaml", "graph.yaml"], "success, id: 8"),
+        0
+    );
+    publisher.cluster.becomes("yaml", "y");
     let list = publisher.deploy(&["list"]).stdout;
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 8, "{list}");
     assert!(
-        lines[0].contains(&first)
-            && lines[3].contains(&first)
+        lines[0].contains(first)
+            && lines[3].contains(first)
             && lines[3].ends_with("lang, as 1")
             && lines[7].ends_with("yaml"),
         "{list}"
     );
-    assert!(publisher.deploy(&["show", "4"]).stdout.contains(&first));
+    assert!(publisher.deploy(&["show", "4"]).stdout.contains(first));
     assert_eq!(
-        deploy(&["rolback", "1"], "did you mean `rollback`?"),
+        publisher.answers(&["rolback", "1"], "did you mean `rollback`?"),
         64,
         "it is no program with a word too many"
     );
-    assert_eq!(deploy(&["list", "1"], "unexpected argument `1`"), 64);
-    // Without the store who is started again runs the newest that it had.
-    a.stop();
-    b.stop();
+    assert_eq!(publisher.answers(&["list", "1"], "unexpected argument `1`"), 64);
+}
+
+fn a_host_without_a_store_runs_the_newest_deploy_that_it_had(cluster: &mut Cluster) -> Host {
     cluster.etcd.kill_member(0);
     std::fs::remove_file(cluster.place.path("yaml")).expect("it is there");
     let b = cluster.member("b", &[]);
     cluster.becomes("yaml", "y");
     cluster.etcd.start_member(0);
     cluster.etcd.wait_until_ready();
-    let publisher = Publisher { cluster: &cluster };
+    let publisher = Publisher { cluster };
     assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
     cluster.becomes("b.says", "five");
-    // Code that is no file here: on the command line, and on standard input.
-    let root = cluster.place.path("").display().to_string();
+    b
+}
+
+fn programs_are_deployed_from_the_command_line_and_standard_input(publisher: &Publisher<'_>) {
+    let root = publisher.cluster.place.path("").display().to_string();
     let code = says("six").replace("PLACE/", &root);
     assert_eq!(publisher.deploy(&["--no-git", &code]).code, 0);
-    cluster.becomes("b.says", "six");
+    publisher.cluster.becomes("b.says", "six");
     publisher.write("seven", &says("seven"));
     let read = |name: &str| {
-        let file = std::fs::File::open(cluster.place.path(&format!("repository/{name}")));
+        let file = std::fs::File::open(publisher.cluster.place.path(&format!("repository/{name}")));
         file.expect("it is there")
     };
     assert_eq!(publisher.deploy_from(read("seven"), &["--no-git", "-"]).code, 0);
-    cluster.becomes("b.says", "seven");
-    std::fs::remove_file(cluster.place.path("yaml")).expect("it is there");
+    publisher.cluster.becomes("b.says", "seven");
+    std::fs::remove_file(publisher.cluster.place.path("yaml")).expect("it is there");
     assert_eq!(
         publisher
             .deploy_from(read("graph.yaml"), &["--no-git", "yaml", "-"])
             .code,
         0
     );
-    cluster.becomes("yaml", "y");
-    b.stop();
+    publisher.cluster.becomes("yaml", "y");
 }
 
 #[test]
-fn what_goes_with_a_deploy_holds_on_all_members() {
-    if !has_etcd("what_goes_with_a_deploy_holds_on_all_members") {
+fn a_deploy_brings_its_options_and_files() {
+    if !has_etcd("a_deploy_brings_its_options_and_files") {
         return;
     }
     let cluster = Cluster::start(1);
@@ -212,6 +248,14 @@ fn what_goes_with_a_deploy_holds_on_all_members() {
     publisher.write("module/main.mcl", &reads);
     publisher.write("module/files/motto", "from a file");
     publisher.write("module/metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    options_and_files_reach_a_member(&publisher);
+    a_member_that_waits_runs_only_the_next_deploy(&publisher);
+    a_host_that_runs_a_program_publishes_it(&publisher);
+    a_deploy_that_cannot_be_read_is_skipped(&publisher);
+}
+
+fn options_and_files_reach_a_member(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let mut a = cluster.member("a", &[]);
     assert_eq!(publisher.deploy(&["--no-git", "--noop", "main.mcl"]).code, 0);
     let path = cluster.place.path("a.says").display().to_string();
@@ -237,7 +281,10 @@ fn what_goes_with_a_deploy_holds_on_all_members() {
     assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
     cluster.becomes("a.says", "one");
     a.stop();
-    // One that is not there yet is waited for, and the one that is there is not wanted.
+}
+
+fn a_member_that_waits_runs_only_the_next_deploy(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let late = cluster.member("late", &["--wait"]);
     eventually("it has seen what is there", || {
         cluster.keys().contains("/members/late")
@@ -245,7 +292,10 @@ fn what_goes_with_a_deploy_holds_on_all_members() {
     assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
     cluster.becomes("late.says", "two");
     late.stop();
-    // Whoever runs a program publishes it.
+}
+
+fn a_host_that_runs_a_program_publishes_it(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let mut command = cluster.place.command(BINARY);
     command.current_dir(cluster.place.path("repository"));
     command.args([
@@ -266,7 +316,10 @@ fn what_goes_with_a_deploy_holds_on_all_members() {
     let list = publisher.deploy(&["list"]).stdout;
     assert_eq!(list.lines().count(), 7, "{list}");
     runs.stop();
-    // What cannot be read is passed over.
+}
+
+fn a_deploy_that_cannot_be_read_is_skipped(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let b = cluster.member("b", &[]);
     cluster.becomes("b.says", "one");
     cluster
@@ -308,8 +361,8 @@ fn of_many_who_deploy_at_once_each_has_its_number_or_is_told() {
 }
 
 #[test]
-fn whoever_deploys_sees_how_it_stands_on_each_host() {
-    if !has_etcd("whoever_deploys_sees_how_it_stands_on_each_host") {
+fn a_deploy_that_waits_reports_the_state_of_each_host() {
+    if !has_etcd("a_deploy_that_waits_reports_the_state_of_each_host") {
         return;
     }
     let cluster = Cluster::start(1);
@@ -333,10 +386,6 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
     let b = cluster.member("b", &[]);
     cluster.becomes("a.says", "one");
     cluster.becomes("b.says", "one");
-    let rows = |ran: &Finished| -> Vec<String> {
-        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
-        ran.stdout.lines().skip(1).map(row).collect()
-    };
     let right = deploy(&["main.mcl"]);
     assert_eq!(
         (right.code, rows(&right)),
@@ -361,6 +410,13 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
     );
     std::fs::remove_file(cluster.place.path("a.says")).expect("it is there");
     cluster.becomes("a.says", "one");
+    members_are_listed_with_their_deploy(&cluster);
+    b.stop();
+    a_member_that_ended_is_listed_until_it_is_removed(&cluster);
+    a.stop();
+}
+
+fn members_are_listed_with_their_deploy(cluster: &Cluster) {
     let seeds = cluster.etcd.endpoints().join(",");
     let members = cluster
         .place
@@ -376,8 +432,11 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
         (&"a".into(), &4.into()),
         "{members:?}"
     );
-    // Who ends is no member any more; when it was seen last is known until it is taken out.
-    b.stop();
+}
+
+/// It is no member any more, but when it was last seen is known until it is removed.
+fn a_member_that_ended_is_listed_until_it_is_removed(cluster: &Cluster) {
+    let seeds = cluster.etcd.endpoints().join(",");
     let members = |further: &[&str]| {
         let arguments = [&["members", "--seeds", &seeds], further].concat();
         cluster.place.run(BINARY, &arguments).stdout
@@ -402,189 +461,245 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
         .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert!(!members(&[]).contains("\nb "));
-    a.stop();
+}
+
+const HOSTS: [&str; 4] = ["web-1", "web-2", "web-3", "db-1"];
+
+/// The first three words of each row below the heading: host, deploy, state.
+fn rows(ran: &Finished) -> Vec<String> {
+    let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    ran.stdout.lines().skip(1).map(row).collect()
+}
+
+/// The rows when this deploy is right on all of [`HOSTS`].
+fn all_right(id: u32) -> Vec<String> {
+    ["db-1", "web-1", "web-2", "web-3"]
+        .map(|host| format!("{host} {id} right"))
+        .to_vec()
 }
 
 #[test]
-fn a_rollout_goes_on_only_as_long_as_it_is_right() {
-    if !has_etcd("a_rollout_goes_on_only_as_long_as_it_is_right") {
+fn a_rollout_continues_only_while_its_hosts_are_right() {
+    if !has_etcd("a_rollout_continues_only_while_its_hosts_are_right") {
         return;
     }
     let cluster = Cluster::start(1);
-    let publisher = Publisher { cluster: &cluster };
-    let names = ["web-1", "web-2", "web-3", "db-1"];
-    let broken_on = |host: &str| {
-        says("two")
-            + &format!(
-                "if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n"
-            )
-    };
-    publisher.write("one.mcl", &says("one"));
-    publisher.write("two.mcl", &says("two"));
-    publisher.write("broken-db.mcl", &broken_on("db-1"));
-    publisher.write("broken-web.mcl", &broken_on("web-2"));
-    let deploy = |arguments: &[&str]| {
-        let mut all = vec!["--no-git"];
-        all.extend(arguments);
-        publisher.deploy(&all)
-    };
-    let rows = |ran: &Finished| -> Vec<String> {
-        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
-        ran.stdout.lines().skip(1).map(row).collect()
-    };
-    let all_at = |id: &str| {
-        ["db-1", "web-1", "web-2", "web-3"]
-            .map(|host| format!("{host} {id} right"))
-            .to_vec()
-    };
-    // Nobody is there.
-    let nobody = deploy(&["--canary", "1", "one.mcl"]);
-    assert_eq!(nobody.code, 1);
-    assert!(
-        nobody.stderr.contains("no host is there that runs deploys"),
-        "{}",
-        nobody.stderr
-    );
-    let hosts: Vec<Host> = names.iter().map(|host| cluster.member(host, &[])).collect();
-    let first = deploy(&["--wait", "one.mcl"]);
-    let first_rows = rows(&first);
-    assert!(
-        first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")),
-        "{first:?}"
-    );
-    for host in names {
-        cluster.becomes(&format!("{host}.says"), "one");
-    }
-    eventually("all have said so", || cluster.members_saying(" 1  right") == 4);
-    // What nobody is called.
-    let wrong = deploy(&["--canary", "wed-1", "two.mcl"]);
-    assert_eq!(wrong.code, 1);
-    assert!(
-        wrong.stderr.contains("no member is called `wed-1`")
-            && wrong.stderr.contains("did you mean `web-1`?"),
-        "{}",
-        wrong.stderr
-    );
-    assert_eq!(deploy(&["--canary", "[", "two.mcl"]).code, 64);
-    assert_eq!(deploy(&["--max-unavailable", "0", "two.mcl"]).code, 64);
-    assert_eq!(
-        publisher.deploy(&["list"]).stdout.lines().count(),
-        1,
-        "nothing was published"
-    );
-    // The canary gets it wrong: the others keep what they have.
-    let stopped = deploy(&["--canary", "web-*", "--max-unavailable", "1", "broken-web.mcl"]);
-    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
-    assert!(
-        stopped.stderr.contains("deploy 2 has stopped") && stopped.stderr.contains("web-2: "),
-        "{}",
-        stopped.stderr
-    );
-    assert!(
-        rows(&stopped).contains(&"db-1 1 right".to_owned()),
-        "{}",
-        stopped.stdout
-    );
-    cluster.becomes("db-1.says", "one");
-    let list = publisher.deploy(&["list"]).stdout;
-    assert!(
-        list.lines()
-            .last()
-            .is_some_and(|line| line.contains("stopped: web-2: ")),
-        "{list}"
-    );
-    // Whoever comes now, or comes again, does not take it either, unless it is one of those.
-    let late = cluster.member("late", &[]);
-    cluster.becomes("late.says", "one");
-    late.stop();
-    // It stays wrong.
-    let again = deploy(&["resume", "2"]);
-    assert!(
-        again.code == 1 && again.stderr.contains("web-2: "),
-        "{}",
-        again.stderr
-    );
-    let back = deploy(&["--wait", "rollback", "1"]);
-    assert_eq!((back.code, rows(&back)), (0, all_at("3")), "{}", back.stderr);
-    let over = deploy(&["resume", "2"]);
-    assert!(
-        over.stderr.contains("deploy 3 has come after it"),
-        "{}",
-        over.stderr
-    );
-    // One after the other, until all have it.
-    let right = deploy(&["--canary", "1", "--max-unavailable", "2", "two.mcl"]);
-    assert_eq!((right.code, rows(&right)), (0, all_at("4")), "{}", right.stderr);
-    let over = deploy(&["resume", "4"]);
-    assert!(over.stderr.contains("all hosts may take it"), "{}", over.stderr);
-    // One that is wrong somewhere in the midst, and then is for all nevertheless.
-    let stopped = deploy(&["--max-unavailable", "1", "broken-db.mcl"]);
-    assert!(
-        stopped.code == 1 && stopped.stderr.contains("db-1: "),
-        "{}",
-        stopped.stderr
-    );
-    assert_eq!(deploy(&["finish", "5"]).code, 0);
-    eventually("three have it", || cluster.members_saying(" 5  right") == 3);
-    // A host that hangs is not waited for for ever.
-    let back = deploy(&["--wait", "rollback", "1"]);
-    assert_eq!(back.code, 0, "{}", back.stderr);
-    hosts[3].freeze();
-    let stopped = deploy(&["--canary", "db-1", "--wait-timeout", "2", "two.mcl"]);
-    assert!(
-        stopped.code == 1
-            && (stopped.stderr.contains("db-1 is not right after 2 s")
-                || stopped.stderr.contains("db-1 is gone")),
-        "{}",
-        stopped.stderr
-    );
-    hosts[3].thaw();
-    let resumed = deploy(&["resume", "7"]);
-    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    for host in names {
-        cluster.becomes(&format!("{host}.says"), "two");
-    }
-    // What there is, and how two of them differ.
-    let shown = deploy(&["show", "7"]);
-    assert!(
-        shown.stdout.contains("/two.mcl")
-            && shown.stdout.contains(" of 4 hosts")
-            && shown.stdout.contains("db-1 "),
-        "{}",
-        shown.stdout
-    );
-    let diff = deploy(&["diff", "1"]);
-    assert!(
-        diff.stdout.contains("--- a/one.mcl\n+++ /dev/null") && diff.stdout.contains("+++ b/two.mcl"),
-        "{}",
-        diff.stdout
-    );
-    assert!(
-        deploy(&["diff", "1", "6"])
-            .stdout
-            .contains("+deploy 6: lang, as 1")
-    );
-    assert_eq!(deploy(&["show"]).code, 64);
-    assert_eq!(deploy(&["show", "x"]).code, 64);
-    assert_eq!(deploy(&["show", "77"]).code, 1);
-    // Away with the old ones.
-    let cleared = deploy(&["gc", "--keep", "2"]);
-    assert!(
-        cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"),
-        "{}",
-        cleared.stderr
-    );
-    assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 2);
-    assert_eq!(deploy(&["--wait", "rollback", "6"]).code, 0);
-    assert_eq!(deploy(&["--keep", "2", "list"]).code, 64);
-    for host in hosts {
+    let mut rollout = Rollout::of(Publisher { cluster: &cluster });
+    rollout.needs_a_host_that_runs_deploys();
+    rollout.hosts = HOSTS.iter().map(|host| cluster.member(host, &[])).collect();
+    rollout.brings_the_first_deploy_to_all_hosts();
+    rollout.refuses_canaries_that_are_no_members();
+    rollout.stops_when_a_canary_fails();
+    rollout.keeps_a_stopped_deploy_from_hosts_that_join();
+    rollout.stays_stopped_until_another_deploy_replaces_it();
+    rollout.ends_when_all_hosts_are_right();
+    rollout.is_finished_by_hand_although_a_host_fails();
+    rollout.stops_at_a_host_that_hangs_and_resumes();
+    rollout.shows_deploys_and_their_differences();
+    rollout.removes_old_deploys();
+    for host in rollout.hosts {
         host.stop();
     }
 }
 
+/// Hosts that get deploys step by step.
+struct Rollout<'a> {
+    publisher: Publisher<'a>,
+    hosts: Vec<Host>,
+}
+
+impl<'a> Rollout<'a> {
+    fn of(publisher: Publisher<'a>) -> Rollout<'a> {
+        let broken_on = |host: &str| {
+            says("two")
+                + &format!(
+                    "if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n"
+                )
+        };
+        publisher.write("one.mcl", &says("one"));
+        publisher.write("two.mcl", &says("two"));
+        publisher.write("broken-db.mcl", &broken_on("db-1"));
+        publisher.write("broken-web.mcl", &broken_on("web-2"));
+        Rollout {
+            publisher,
+            hosts: Vec::new(),
+        }
+    }
+
+    fn deploy(&self, arguments: &[&str]) -> Finished {
+        self.publisher.deploy(&[&["--no-git"], arguments].concat())
+    }
+
+    fn needs_a_host_that_runs_deploys(&self) {
+        let nobody = self.deploy(&["--canary", "1", "one.mcl"]);
+        assert_eq!(nobody.code, 1);
+        assert!(
+            nobody.stderr.contains("no host is there that runs deploys"),
+            "{}",
+            nobody.stderr
+        );
+    }
+
+    fn brings_the_first_deploy_to_all_hosts(&self) {
+        let first = self.deploy(&["--wait", "one.mcl"]);
+        let first_rows = rows(&first);
+        assert!(
+            first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")),
+            "{first:?}"
+        );
+        for host in HOSTS {
+            self.publisher.cluster.becomes(&format!("{host}.says"), "one");
+        }
+        eventually("all have said so", || {
+            self.publisher.cluster.members_saying(" 1  right") == 4
+        });
+    }
+
+    fn refuses_canaries_that_are_no_members(&self) {
+        let wrong = self.deploy(&["--canary", "wed-1", "two.mcl"]);
+        assert_eq!(wrong.code, 1);
+        assert!(
+            wrong.stderr.contains("no member is called `wed-1`")
+                && wrong.stderr.contains("did you mean `web-1`?"),
+            "{}",
+            wrong.stderr
+        );
+        assert_eq!(self.deploy(&["--canary", "[", "two.mcl"]).code, 64);
+        assert_eq!(self.deploy(&["--max-unavailable", "0", "two.mcl"]).code, 64);
+        assert_eq!(
+            self.publisher.deploy(&["list"]).stdout.lines().count(),
+            1,
+            "nothing was published"
+        );
+    }
+
+    fn stops_when_a_canary_fails(&self) {
+        let stopped = self.deploy(&["--canary", "web-*", "--max-unavailable", "1", "broken-web.mcl"]);
+        assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+        assert!(
+            stopped.stderr.contains("deploy 2 has stopped") && stopped.stderr.contains("web-2: "),
+            "{}",
+            stopped.stderr
+        );
+        assert!(
+            rows(&stopped).contains(&"db-1 1 right".to_owned()),
+            "{}",
+            stopped.stdout
+        );
+        self.publisher.cluster.becomes("db-1.says", "one");
+        let list = self.publisher.deploy(&["list"]).stdout;
+        assert!(
+            list.lines()
+                .last()
+                .is_some_and(|line| line.contains("stopped: web-2: ")),
+            "{list}"
+        );
+    }
+
+    fn keeps_a_stopped_deploy_from_hosts_that_join(&self) {
+        let late = self.publisher.cluster.member("late", &[]);
+        self.publisher.cluster.becomes("late.says", "one");
+        late.stop();
+    }
+
+    fn stays_stopped_until_another_deploy_replaces_it(&self) {
+        let again = self.deploy(&["resume", "2"]);
+        assert!(
+            again.code == 1 && again.stderr.contains("web-2: "),
+            "{}",
+            again.stderr
+        );
+        let back = self.deploy(&["--wait", "rollback", "1"]);
+        assert_eq!((back.code, rows(&back)), (0, all_right(3)), "{}", back.stderr);
+        let over = self.deploy(&["resume", "2"]);
+        assert!(
+            over.stderr.contains("deploy 3 has come after it"),
+            "{}",
+            over.stderr
+        );
+    }
+
+    fn ends_when_all_hosts_are_right(&self) {
+        let right = self.deploy(&["--canary", "1", "--max-unavailable", "2", "two.mcl"]);
+        assert_eq!((right.code, rows(&right)), (0, all_right(4)), "{}", right.stderr);
+        let over = self.deploy(&["resume", "4"]);
+        assert!(over.stderr.contains("all hosts may take it"), "{}", over.stderr);
+    }
+
+    fn is_finished_by_hand_although_a_host_fails(&self) {
+        let stopped = self.deploy(&["--max-unavailable", "1", "broken-db.mcl"]);
+        assert!(
+            stopped.code == 1 && stopped.stderr.contains("db-1: "),
+            "{}",
+            stopped.stderr
+        );
+        assert_eq!(self.deploy(&["finish", "5"]).code, 0);
+        eventually("three have it", || {
+            self.publisher.cluster.members_saying(" 5  right") == 3
+        });
+    }
+
+    fn stops_at_a_host_that_hangs_and_resumes(&self) {
+        let back = self.deploy(&["--wait", "rollback", "1"]);
+        assert_eq!(back.code, 0, "{}", back.stderr);
+        self.hosts[3].freeze();
+        let stopped = self.deploy(&["--canary", "db-1", "--wait-timeout", "2", "two.mcl"]);
+        assert!(
+            stopped.code == 1
+                && (stopped.stderr.contains("db-1 is not right after 2 s")
+                    || stopped.stderr.contains("db-1 is gone")),
+            "{}",
+            stopped.stderr
+        );
+        self.hosts[3].thaw();
+        let resumed = self.deploy(&["resume", "7"]);
+        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        for host in HOSTS {
+            self.publisher.cluster.becomes(&format!("{host}.says"), "two");
+        }
+    }
+
+    fn shows_deploys_and_their_differences(&self) {
+        let shown = self.deploy(&["show", "7"]);
+        assert!(
+            shown.stdout.contains("/two.mcl")
+                && shown.stdout.contains(" of 4 hosts")
+                && shown.stdout.contains("db-1 "),
+            "{}",
+            shown.stdout
+        );
+        let diff = self.deploy(&["diff", "1"]);
+        assert!(
+            diff.stdout.contains("--- a/one.mcl\n+++ /dev/null") && diff.stdout.contains("+++ b/two.mcl"),
+            "{}",
+            diff.stdout
+        );
+        assert!(
+            self.deploy(&["diff", "1", "6"])
+                .stdout
+                .contains("+deploy 6: lang, as 1")
+        );
+        assert_eq!(self.deploy(&["show"]).code, 64);
+        assert_eq!(self.deploy(&["show", "x"]).code, 64);
+        assert_eq!(self.deploy(&["show", "77"]).code, 1);
+    }
+
+    fn removes_old_deploys(&self) {
+        let cleared = self.deploy(&["gc", "--keep", "2"]);
+        assert!(
+            cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"),
+            "{}",
+            cleared.stderr
+        );
+        assert_eq!(self.publisher.deploy(&["list"]).stdout.lines().count(), 2);
+        assert_eq!(self.deploy(&["--wait", "rollback", "6"]).code, 0);
+        assert_eq!(self.deploy(&["--keep", "2", "list"]).code, 64);
+    }
+}
+
 #[test]
-fn all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next() {
-    if !has_etcd("all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next") {
+fn all_members_make_the_same_archive_of_each_deploy() {
+    if !has_etcd("all_members_make_the_same_archive_of_each_deploy") {
         return;
     }
     let cluster = Cluster::start(1);
@@ -617,6 +732,27 @@ fn all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next() {
     eventually("both archives", || {
         unpacked("a", "/files/motd") == "one\n" && archive("a") == archive("b")
     });
+    the_archive_has_the_files_of_the_deploy(&cluster);
+    // The resource is the same, and what it is made of is another.
+    publisher.write("files/motd", "two\n");
+    deploy();
+    eventually("both archives", || {
+        unpacked("a", "/files/motd") == "two\n" && archive("a") == archive("b")
+    });
+    // Somebody touches it.
+    std::fs::write(cluster.place.path("b.tar"), "nonsense").expect("it can be written");
+    eventually("the archive", || archive("a") == archive("b"));
+    // Code of a command line comes with its text.
+    let root = cluster.place.path("").display().to_string();
+    let code = format!("deploy:tar \"{root}code.tar\" {{}}");
+    let ran = publisher.deploy(&["--no-git", &code]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    eventually("the archive of the code", || {
+        unpacked("code", "/main.mcl") == code
+    });
+}
+
+fn the_archive_has_the_files_of_the_deploy(cluster: &Cluster) {
     let mut tar = cluster.place.command("tar");
     let listed = tar.args(["-tvPf"]).arg(cluster.place.path("a.tar")).output();
     let listed = String::from_utf8_lossy(&listed.expect("there is a `tar`").stdout).into_owned();
@@ -640,21 +776,4 @@ fn all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next() {
         ],
         "{listed}"
     );
-    // The resource is the same, and what it is made of is another.
-    publisher.write("files/motd", "two\n");
-    deploy();
-    eventually("both archives", || {
-        unpacked("a", "/files/motd") == "two\n" && archive("a") == archive("b")
-    });
-    // Somebody touches it.
-    std::fs::write(cluster.place.path("b.tar"), "nonsense").expect("it can be written");
-    eventually("the archive", || archive("a") == archive("b"));
-    // Code of a command line comes with its text.
-    let root = cluster.place.path("").display().to_string();
-    let code = format!("deploy:tar \"{root}code.tar\" {{}}");
-    let ran = publisher.deploy(&["--no-git", &code]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    eventually("the archive of the code", || {
-        unpacked("code", "/main.mcl") == code
-    });
 }

@@ -60,8 +60,8 @@ file "PLACE/${hostname}.free" {
 "#;
 
 #[test]
-fn whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back() {
-    let test = "whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back";
+fn a_host_that_is_cut_off_is_replaced_and_catches_up() {
+    let test = "a_host_that_is_cut_off_is_replaced_and_catches_up";
     if !has_etcd(test) {
         return;
     }
@@ -76,12 +76,6 @@ fn whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back() {
         Running::start(cluster.member_command(host, Some(&network.namespace(node))))
     };
     let deploy = |version: &str| cluster.publish(Some(&from), &program(version, FREE));
-    let node = |host: &str| {
-        3 + ["a", "b", "c"]
-            .iter()
-            .position(|one| *one == host)
-            .expect("it is one of them")
-    };
     let a = start("a", 3);
     deploy("one");
     cluster.comes_to("a.deploy", "one");
@@ -96,10 +90,35 @@ fn whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back() {
     cluster.etcd.control(&["put", "/setpoint/strings/gone", "before"]);
     cluster.comes_to("b.free", "true before true");
 
-    // A host that is chosen. What it misses is forgotten before it is back: deletes, what is there anew, a deploy.
-    network.cut_off(node("b"));
+    a_chosen_host_misses_what_the_store_forgets(&cluster, &network, &mut recording);
+    the_host_that_decides_elections_is_cut_off(&cluster, &network);
+    let last = a_host_is_alone_with_the_leader_of_the_store(&cluster, &network);
+    for host in ["a", "b", "c"] {
+        cluster.comes_to(&format!("{host}.deploy"), "four");
+        cluster.eventually_reports(host, Some(last));
+    }
+    let wanted = Wanted {
+        published: (1..=last).collect(),
+        ..wanted(&["a", "b", "c"])
+    };
+    cluster.look_at(&mut recording, vec![("a", a), ("b", b), ("c", c)], &wanted);
+}
+
+/// The number of a host in the network, in which the members of etcd come first.
+fn node_of(host: &str) -> usize {
+    let position = ["a", "b", "c"].iter().position(|one| *one == host);
+    3 + position.expect("it is one of them")
+}
+
+/// Deletes, recreated keys and a deploy are compacted before the host is back.
+fn a_chosen_host_misses_what_the_store_forgets(
+    cluster: &Cluster,
+    network: &Network,
+    recording: &mut Recording,
+) {
+    network.cut_off(node_of("b"));
     let out = cluster.chosen_become(&["a", "c"]);
-    deploy("two");
+    cluster.publish(Some(&network.bridge()), &program("two", FREE));
     for host in ["a", "c"] {
         cluster.comes_to(&format!("{host}.deploy"), "two");
     }
@@ -112,14 +131,15 @@ fn whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back() {
     }
     recording.until_now(&cluster.etcd);
     cluster.etcd.compact();
-    network.join(node("b"));
+    network.join(node_of("b"));
     let back = cluster.comes_to("b.deploy", "two");
     cluster.comes_to("b.free", "true after false");
     println!(
         "a chosen host was out {out:.1?} after it was cut off, and caught up {back:.1?} after it was back"
     );
+}
 
-    // Whoever decides elections, with its old lease in mind.
+fn the_host_that_decides_elections_is_cut_off(cluster: &Cluster, network: &Network) {
     let deciders = cluster.etcd.control(&[
         "get",
         "--prefix",
@@ -132,44 +152,37 @@ fn whoever_is_cut_off_is_replaced_and_catches_up_when_it_is_back() {
         .next()
         .expect("somebody decides")
         .to_owned();
-    network.cut_off(node(&decider));
+    network.cut_off(node_of(&decider));
     let others: Vec<&str> = ["a", "b", "c"]
         .into_iter()
         .filter(|host| *host != decider)
         .collect();
     let out = cluster.chosen_become(&others);
-    deploy("three");
-    network.join(node(&decider));
+    cluster.publish(Some(&network.bridge()), &program("three", FREE));
+    network.join(node_of(&decider));
     let back = cluster.comes_to(&format!("{decider}.deploy"), "three");
     println!(
         "{decider}, who decided, was out {out:.1?} after it was cut off, and caught up {back:.1?} after it was back"
     );
+}
 
-    // A host on an island with the leader of the store, which does not find the others.
+fn a_host_is_alone_with_the_leader_of_the_store(cluster: &Cluster, network: &Network) -> u64 {
     let leader = cluster.etcd.leader();
     let chosen = cluster.value("/scheduler/schedule/leader");
     let alone = chosen.split(',').next().expect("somebody is chosen");
-    network.part(&[leader, node(alone)]);
+    network.part(&[leader, node_of(alone)]);
     let others: Vec<&str> = ["a", "b", "c"]
         .into_iter()
         .filter(|host| *host != alone)
         .collect();
     let out = cluster.chosen_become(&others);
-    let last = deploy("four");
+    let last = cluster.publish(Some(&network.bridge()), &program("four", FREE));
     network.heal();
     let back = cluster.comes_to(&format!("{alone}.deploy"), "four");
     println!(
         "{alone}, with a member alone, was out after {out:.1?}, and caught up {back:.1?} after it was back"
     );
-    for host in ["a", "b", "c"] {
-        cluster.comes_to(&format!("{host}.deploy"), "four");
-        cluster.eventually_reports(host, Some(last));
-    }
-    let wanted = Wanted {
-        published: (1..=last).collect(),
-        ..wanted(&["a", "b", "c"])
-    };
-    cluster.look_at(&mut recording, vec![("a", a), ("b", b), ("c", c)], &wanted);
+    last
 }
 
 #[test]
@@ -208,8 +221,8 @@ fn a_host_that_was_frozen_beyond_its_lease_undoes_nothing_that_was_decided_since
 }
 
 #[test]
-fn two_processes_of_one_name_do_not_write_against_each_other_and_are_told() {
-    if !has_etcd("two_processes_of_one_name_do_not_write_against_each_other_and_are_told") {
+fn two_processes_of_one_name_do_not_overwrite_each_other_and_report_it() {
+    if !has_etcd("two_processes_of_one_name_do_not_overwrite_each_other_and_report_it") {
         return;
     }
     let cluster = Cluster::start(1);
@@ -242,7 +255,15 @@ fn two_processes_of_one_name_do_not_write_against_each_other_and_are_told() {
             .count()
     };
     assert!(stood(&changes) <= 3, "{changes:#?}");
-    // What it has left runs out, and the other one stands and reports again.
+    the_first_process_takes_over_what_the_second_left(&cluster, &mut recording);
+    let said = ended(first);
+    let told = "another process with the name of this host stands for leader, too: give each host a name of its own with `--hostname`";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    let told = "another host has the name of this one, a: give each a name of its own with `--hostname`";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+}
+
+fn the_first_process_takes_over_what_the_second_left(cluster: &Cluster, recording: &mut Recording) {
     let deadline = Instant::now() + Duration::from_secs(45);
     let is_of_the_first = |key: &str, changes: &[Recorded]| {
         let mut of = changes
@@ -263,11 +284,6 @@ fn two_processes_of_one_name_do_not_write_against_each_other_and_are_told() {
         assert!(Instant::now() < deadline, "{changes:#?}");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let said = ended(first);
-    let told = "another process with the name of this host stands for leader, too: give each host a name of its own with `--hostname`";
-    assert_eq!(said.matches(told).count(), 1, "{said}");
-    let told = "another host has the name of this one, a: give each a name of its own with `--hostname`";
-    assert_eq!(said.matches(told).count(), 1, "{said}");
 }
 
 #[test]

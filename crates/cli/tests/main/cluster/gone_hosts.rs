@@ -25,44 +25,52 @@ fn newest(publisher: &Publisher<'_>) -> String {
 }
 
 #[test]
-fn who_goes_while_a_deploy_comes_is_not_taken_for_right() {
-    if !has_etcd("who_goes_while_a_deploy_comes_is_not_taken_for_right") {
+fn a_host_that_is_gone_during_a_deploy_does_not_count_as_right() {
+    if !has_etcd("a_host_that_is_gone_during_a_deploy_does_not_count_as_right") {
         return;
     }
     let cluster = Cluster::start(1);
     let publisher = Publisher { cluster: &cluster };
     publisher.write("one.mcl", &says("one"));
     publisher.write("two.mcl", &says("two"));
-    let deploy = |arguments: &[&str]| -> Finished {
-        let mut all = vec!["--no-git"];
-        all.extend(arguments);
-        publisher.deploy(&all)
-    };
     let a = cluster.member("a", &[]);
     let b = cluster.member("b", &[]);
-    assert_eq!(deploy(&["one.mcl"]).code, 0);
+    assert_eq!(deploy(&publisher, &["one.mcl"]).code, 0);
     for host in ["a.says", "b.says"] {
         cluster.becomes(host, "one");
     }
     eventually("both have it", || cluster.members_saying(" 1  right") == 2);
 
-    // It falls silent, and does not count as a member any more when its lease has ended.
+    a_deploy_does_not_wait_for_a_host_whose_lease_ended(&publisher, &b);
+    a_rollout_stops_at_a_host_that_is_gone(&publisher, b);
+    a_rollout_resumes_when_the_host_is_removed(&publisher);
+    a_host_that_stops_is_not_waited_for(&publisher);
+    a.stop();
+}
+
+fn deploy(publisher: &Publisher<'_>, arguments: &[&str]) -> Finished {
+    publisher.deploy(&[&["--no-git"], arguments].concat())
+}
+
+fn a_deploy_does_not_wait_for_a_host_whose_lease_ended(publisher: &Publisher<'_>, b: &Host) {
     b.freeze();
-    let waited = deploy(&["--wait", "--wait-timeout", "25", "two.mcl"]);
+    let waited = deploy(publisher, &["--wait", "--wait-timeout", "25", "two.mcl"]);
     assert_eq!(waited.code, 3, "{}{}", waited.stdout, waited.stderr);
     let row = waited.stdout.lines().find(|line| line.starts_with("b "));
     assert!(row.is_some_and(|row| row.contains("gone")), "{}", waited.stdout);
+}
 
-    // It was to take it first, and is gone when somebody goes on.
+fn a_rollout_stops_at_a_host_that_is_gone(publisher: &Publisher<'_>, b: Host) {
+    let cluster = publisher.cluster;
     b.thaw();
     cluster.becomes("b.says", "two");
     eventually("it is back", || cluster.members_saying(" 2  right") == 2);
     b.freeze();
-    let stopped = deploy(&["--canary", "b", "--wait-timeout", "1", "one.mcl"]);
+    let stopped = deploy(publisher, &["--canary", "b", "--wait-timeout", "1", "one.mcl"]);
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
     b.kill();
     eventually("it is gone", || cluster.members_saying("  gone  ") == 1);
-    let resumed = deploy(&["--wait-timeout", "1", "resume", "3"]);
+    let resumed = deploy(publisher, &["--wait-timeout", "1", "resume", "3"]);
     assert!(
         resumed.code == 1 && resumed.stderr.contains("b is gone"),
         "{}",
@@ -74,30 +82,35 @@ fn who_goes_while_a_deploy_comes_is_not_taken_for_right() {
         resumed.stderr
     );
     cluster.becomes("a.says", "two");
-    // For good.
+}
+
+fn a_rollout_resumes_when_the_host_is_removed(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let seeds = cluster.etcd.endpoints().join(",");
     let removed = cluster
         .place
         .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
-    let resumed = deploy(&["resume", "3"]);
+    let resumed = deploy(publisher, &["resume", "3"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert!(
         resumed.stdout.contains(" 3  right"),
         "all others have it when it says so: {}",
         resumed.stdout
     );
-    // Who ends as it is told to is not waited for.
+}
+
+fn a_host_that_stops_is_not_waited_for(publisher: &Publisher<'_>) {
+    let cluster = publisher.cluster;
     let c = cluster.member("c", &[]);
     cluster.becomes("c.says", "one");
     let slow = "exec \"slow\" {\n\tcmd => \"/bin/sleep 4\",\n\tshell => \"\",\n}\n";
     publisher.write("slow.mcl", slow);
     let waiting = cluster.begin_deploy(&["--wait", "slow.mcl"]);
-    eventually("it is on its way", || newest(&publisher).starts_with("    4"));
+    eventually("it is on its way", || newest(publisher).starts_with("    4"));
     c.stop();
     let (status, errors) = waiting.finish();
     assert_eq!(status.code(), Some(0), "{errors}");
-    a.stop();
 }
 
 #[test]

@@ -115,16 +115,7 @@ fn options_go_with_the_deploy_to_every_member() {
     }
     let cluster = Cluster::start(1);
     let publisher = Publisher { cluster: &cluster };
-    // An automatic edge, from the directory to what is in it, and resources that are applied together.
-    publisher.write(
-        "graph.mcl",
-        "file \"PLACE/dir/\" {\n\tstate => \"exists\",\n}\nfile \"PLACE/dir/file\" {\n\tstate => \"exists\",\n}\nprint \"a\" {}\nprint \"b\" {}\n",
-    );
-    publisher.write("says.mcl", &says("one"));
-    publisher.write(
-        "log.mcl",
-        "for $i, $name in [\"a\", \"b\", \"c\", \"d\",] {\n\texec \"${name}\" {\n\t\tcmd => \"echo begin >> PLACE/${hostname}.log; sleep 0.05; echo end >> PLACE/${hostname}.log\",\n\t\tshell => \"/bin/sh\",\n\t}\n}\n",
-    );
+    write_programs_that_options_change(&publisher);
     let deploy = |arguments: &[&str]| {
         let mut all = vec!["--no-git", "--wait"];
         all.extend(arguments);
@@ -171,9 +162,22 @@ fn options_go_with_the_deploy_to_every_member() {
     }
 }
 
+fn write_programs_that_options_change(publisher: &Publisher<'_>) {
+    // An automatic edge, from the directory to what is in it, and resources that are applied together.
+    publisher.write(
+        "graph.mcl",
+        "file \"PLACE/dir/\" {\n\tstate => \"exists\",\n}\nfile \"PLACE/dir/file\" {\n\tstate => \"exists\",\n}\nprint \"a\" {}\nprint \"b\" {}\n",
+    );
+    publisher.write("says.mcl", &says("one"));
+    publisher.write(
+        "log.mcl",
+        "for $i, $name in [\"a\", \"b\", \"c\", \"d\",] {\n\texec \"${name}\" {\n\t\tcmd => \"echo begin >> PLACE/${hostname}.log; sleep 0.05; echo end >> PLACE/${hostname}.log\",\n\t\tshell => \"/bin/sh\",\n\t}\n}\n",
+    );
+}
+
 #[test]
-fn what_gives_no_graph_on_a_member_leaves_it_as_it_was() {
-    if !has_etcd("what_gives_no_graph_on_a_member_leaves_it_as_it_was") {
+fn a_deploy_without_a_graph_leaves_a_member_unchanged() {
+    if !has_etcd("a_deploy_without_a_graph_leaves_a_member_unchanged") {
         return;
     }
     let cluster = Cluster::start(1);
@@ -213,6 +217,16 @@ fn what_gives_no_graph_on_a_member_leaves_it_as_it_was() {
         event["event"] == "graph rejected" || event["event"] == "diagnostics"
     });
     is_kept("a.says", "one");
+    publish_without_files(&cluster);
+    is_kept("a.says", "one");
+    publisher.write("main.mcl", &says("two"));
+    deploy(&["main.mcl"]);
+    cluster.becomes("a.says", "two");
+    host.stop();
+}
+
+/// Publishes deploy 5 again, whose files are not in the store.
+fn publish_without_files(cluster: &Cluster) {
     let record = cluster
         .etcd
         .control(&["get", "--print-value-only", "/setpoint/deploy/5/payload"]);
@@ -228,11 +242,6 @@ fn what_gives_no_graph_on_a_member_leaves_it_as_it_was() {
     cluster
         .etcd
         .control(&["put", "/setpoint/deploy/6/payload", without_files.trim()]);
-    is_kept("a.says", "one");
-    publisher.write("main.mcl", &says("two"));
-    deploy(&["main.mcl"]);
-    cluster.becomes("a.says", "two");
-    host.stop();
 }
 
 #[test]

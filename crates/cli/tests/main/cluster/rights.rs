@@ -97,6 +97,12 @@ impl Certified {
         EtcdStore::new(options).expect("the endpoints are right")
     }
 
+    /// etcd's role of a host, as etcd shows it.
+    fn role_of(&self, host: &str) -> String {
+        self.etcd
+            .control(&["role", "get", &format!("setpoint:host:{host}")])
+    }
+
     fn keys(&self) -> Vec<String> {
         let keys = self.etcd.control(&["get", "--prefix", "/", "--keys-only"]);
         let keys = keys.lines().filter_map(|key| key.strip_prefix("/setpoint"));
@@ -140,11 +146,27 @@ file \"PLACE/${hostname}.says\" {
 ";
 
 #[test]
-fn a_host_uses_what_is_its_own_and_its_stolen_key_nothing_else() {
-    if !has_etcd("a_host_uses_what_is_its_own_and_its_stolen_key_nothing_else") {
+fn a_stolen_key_of_a_host_reaches_only_what_the_host_uses() {
+    if !has_etcd("a_stolen_key_of_a_host_reaches_only_what_the_host_uses") {
         return;
     }
     let cluster = Certified::of(&["web", "db", "ada", "eve"]);
+    rights_are_granted_and_listed(&cluster);
+    let hosts = hosts_share_everything_with_their_rights(&cluster);
+    the_key_of_web_reaches_only_its_own(&cluster);
+    only_who_has_rights_uses_them_and_only_root_grants_them(&cluster);
+    eventually("the host has put back what the thief took away", || {
+        let keys = cluster.keys();
+        let has = |wanted: &str| keys.iter().any(|key| key.starts_with(wanted));
+        has("/host-strings/web/own") && has("/members/web")
+    });
+    a_host_without_its_rights_can_do_nothing(&cluster);
+    for host in hosts {
+        host.stop();
+    }
+}
+
+fn rights_are_granted_and_listed(cluster: &Certified) {
     let granted = cluster.rights(&["grant", "web"]);
     assert_eq!(granted.code, 0, "{}", granted.stderr);
     for arguments in [&["grant", "db", "--decides"][..], &["grant", "--deploys", "ada"]] {
@@ -165,7 +187,9 @@ ada may deploy
         "{}",
         again.stderr
     );
-    // All that hosts share works with these rights.
+}
+
+fn hosts_share_everything_with_their_rights(cluster: &Certified) -> [Host; 2] {
     let refused = cluster.deploy("web", ALL);
     assert!(
         refused.code == 1 && refused.stderr.contains("its user has no right to that"),
@@ -193,7 +217,11 @@ ada may deploy
         "{}",
         members.stdout
     );
-    // What a host can do with its key, whoever has it can; and nothing else.
+    hosts
+}
+
+/// Tries all keys that there are, and some that are not there yet.
+fn the_key_of_web_reaches_only_its_own(cluster: &Certified) {
     let mut keys = cluster.keys();
     assert!(
         keys.iter().any(|key| key.starts_with("/exported/db/web/file/")),
@@ -225,29 +253,6 @@ ada may deploy
         ]
         .map(str::to_owned),
     );
-    let is_own = |key: &str| {
-        let parts: Vec<&str> = key.split('/').collect();
-        match parts.as_slice() {
-            ["", "exported", _, host, ..]
-            | [
-                "",
-                "exporting" | "host-strings" | "keys" | "members" | "last-seen",
-                host,
-                ..,
-            ]
-            | ["", "scheduler", "hostname", host, ..] => *host == "web",
-            _ => false,
-        }
-    };
-    let may_read = |key: &str| {
-        let parts: Vec<&str> = key.split('/').collect();
-        match parts.as_slice() {
-            ["", "exported", to, from, ..] => ["*", "web"].contains(to) || *from == "web",
-            ["", "exporting" | "members" | "last-seen", host, ..] => *host == "web",
-            ["", first, ..] => !["clearing", "cleared", "new"].contains(first),
-            _ => false,
-        }
-    };
     let thief = cluster.stolen("web");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("there are threads").block_on(async {
@@ -255,11 +260,15 @@ ada may deploy
             let key = Key::new(key.as_str()).expect("it is not empty");
             let put = thief.transact(Transaction::of([Operation::put(key.clone(), *b"stolen")]));
             let put = may(put.await.map(drop));
-            assert_eq!(put, is_own(key.as_str()), "set {key}");
+            assert_eq!(put, web_owns(key.as_str()), "set {key}");
             let read = may(thief.read(&[key.clone().into()]).await.map(drop));
-            assert_eq!(read, may_read(key.as_str()), "read {key}");
+            assert_eq!(read, web_may_read(key.as_str()), "read {key}");
             let delete = thief.transact(Transaction::of([Operation::Delete(key.clone().into())]));
-            assert_eq!(may(delete.await.map(drop)), is_own(key.as_str()), "delete {key}");
+            assert_eq!(
+                may(delete.await.map(drop)),
+                web_owns(key.as_str()),
+                "delete {key}"
+            );
         }
         for all in ["/", "/exported/", "/exported/db/", "/members/", "/exporting/"] {
             assert!(
@@ -272,8 +281,38 @@ ada may deploy
                 "delete {all}"
             );
         }
-        // Somebody who was given no rights has none, and nobody may change rights but root.
-        let stranger = cluster.stolen("eve");
+    });
+}
+
+fn web_owns(key: &str) -> bool {
+    let parts: Vec<&str> = key.split('/').collect();
+    match parts.as_slice() {
+        ["", "exported", _, host, ..]
+        | [
+            "",
+            "exporting" | "host-strings" | "keys" | "members" | "last-seen",
+            host,
+            ..,
+        ]
+        | ["", "scheduler", "hostname", host, ..] => *host == "web",
+        _ => false,
+    }
+}
+
+fn web_may_read(key: &str) -> bool {
+    let parts: Vec<&str> = key.split('/').collect();
+    match parts.as_slice() {
+        ["", "exported", to, from, ..] => ["*", "web"].contains(to) || *from == "web",
+        ["", "exporting" | "members" | "last-seen", host, ..] => *host == "web",
+        ["", first, ..] => !["clearing", "cleared", "new"].contains(first),
+        _ => false,
+    }
+}
+
+fn only_who_has_rights_uses_them_and_only_root_grants_them(cluster: &Certified) {
+    let stranger = cluster.stolen("eve");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("there are threads").block_on(async {
         assert!(stranger.read(&[Selection::prefix("/strings/")]).await.is_err());
     });
     let refused = cluster.run("web", "rights", &["grant", "--deploys", "web"]);
@@ -282,13 +321,9 @@ ada may deploy
         "{}",
         refused.stderr
     );
-    // What the thief has taken away the host puts back.
-    eventually("the host is as it was", || {
-        let keys = cluster.keys();
-        let has = |wanted: &str| keys.iter().any(|key| key.starts_with(wanted));
-        has("/host-strings/web/own") && has("/members/web")
-    });
-    // A host that is thrown out can do nothing any more.
+}
+
+fn a_host_without_its_rights_can_do_nothing(cluster: &Certified) {
     let revoked = cluster.rights(&["revoke", "web"]);
     assert_eq!(revoked.code, 0, "{}", revoked.stderr);
     let shown = cluster.rights(&[]);
@@ -299,9 +334,6 @@ ada may deploy
         "{}",
         out.stderr
     );
-    for host in hosts {
-        host.stop();
-    }
 }
 
 /// Whether the store allowed something. Any other refusal is a failure of the test.
@@ -314,12 +346,30 @@ fn may(done: Result<(), StoreError>) -> bool {
 }
 
 #[test]
-fn rights_are_changed_by_who_says_how() {
-    if !has_etcd("rights_are_changed_by_who_says_how") {
+fn rights_are_granted_changed_and_revoked() {
+    if !has_etcd("rights_are_granted_changed_and_revoked") {
         return;
     }
     let cluster = Certified::of(&[]);
     assert_eq!(cluster.rights(&[]).stdout, "nobody was given any rights\n");
+    wrong_usage_is_refused(&cluster);
+    noop_only_shows_the_changes(&cluster);
+    earlier_hosts_export_to_later_ones(&cluster);
+    a_right_that_was_granted_by_hand_is_taken_back(&cluster);
+    revoked_hosts_are_in_no_role(&cluster);
+    // Another cluster in the same etcd has its own.
+    let other = cluster.rights(&["--store-namespace", "/other"]);
+    assert_eq!(other.stdout, "nobody was given any rights\n");
+}
+
+const GRANTED: &str = "\
+HOST   EXPORTS TO   DECIDES  STRINGS FOR ALL
+many1  all alone    no       reads
+web1   any host     no       sets
+web2   any host     no       sets
+";
+
+fn wrong_usage_is_refused(cluster: &Certified) {
     for (arguments, code, said) in [
         (&["grnat", "web"][..], 64, "did you mean `grant`?"),
         (&["grant"], 64, "`grant` needs a name"),
@@ -349,6 +399,9 @@ fn rights_are_changed_by_who_says_how() {
             ran.stderr
         );
     }
+}
+
+fn noop_only_shows_the_changes(cluster: &Certified) {
     let plan = cluster.rights(&["grant", "--noop", "web1"]);
     assert!(
         plan.stderr
@@ -359,7 +412,9 @@ fn rights_are_changed_by_who_says_how() {
         plan.stderr
     );
     assert_eq!(cluster.rights(&[]).stdout, "nobody was given any rights\n");
-    // Hosts that come later are exported to by those that were there.
+}
+
+fn earlier_hosts_export_to_later_ones(cluster: &Certified) {
     assert_eq!(
         cluster
             .rights(&["grant", "web1", "many1", "--exports-to-all-alone"])
@@ -367,22 +422,17 @@ fn rights_are_changed_by_who_says_how() {
         0
     );
     assert_eq!(cluster.rights(&["grant", "web1", "web2", "--strings"]).code, 0);
-    let wanted = "\
-HOST   EXPORTS TO   DECIDES  STRINGS FOR ALL
-many1  all alone    no       reads
-web1   any host     no       sets
-web2   any host     no       sets
-";
-    assert_eq!(cluster.rights(&[]).stdout, wanted);
-    let role = |host: &str| {
-        cluster
-            .etcd
-            .control(&["role", "get", &format!("setpoint:host:{host}")])
-    };
-    assert!(role("web1").contains("/setpoint/exported/web2/web1/"));
-    assert!(role("web1").contains("/setpoint/exported/many1/web1/"));
-    assert!(!role("many1").contains("/setpoint/exported/web1/many1/"));
-    // What was changed by hand is seen and mended.
+    assert_eq!(cluster.rights(&[]).stdout, GRANTED);
+    assert!(cluster.role_of("web1").contains("/setpoint/exported/web2/web1/"));
+    assert!(cluster.role_of("web1").contains("/setpoint/exported/many1/web1/"));
+    assert!(
+        !cluster
+            .role_of("many1")
+            .contains("/setpoint/exported/web1/many1/")
+    );
+}
+
+fn a_right_that_was_granted_by_hand_is_taken_back(cluster: &Certified) {
     cluster.etcd.control(&[
         "role",
         "grant-permission",
@@ -404,7 +454,10 @@ web2   any host     no       sets
         "{}",
         mended.stderr
     );
-    assert_eq!(cluster.rights(&[]).stdout, wanted);
+    assert_eq!(cluster.rights(&[]).stdout, GRANTED);
+}
+
+fn revoked_hosts_are_in_no_role(cluster: &Certified) {
     let revoke = cluster.rights(&["revoke", "web9"]);
     assert!(
         revoke.code == 1 && revoke.stderr.contains("did you mean `web1`?"),
@@ -412,8 +465,9 @@ web2   any host     no       sets
         revoke.stderr
     );
     assert_eq!(cluster.rights(&["revoke", "web1", "many1"]).code, 0);
-    assert!(!role("web2").contains("web1"), "{}", role("web2"));
-    // Another cluster in the same etcd has its own.
-    let other = cluster.rights(&["--store-namespace", "/other"]);
-    assert_eq!(other.stdout, "nobody was given any rights\n");
+    assert!(
+        !cluster.role_of("web2").contains("web1"),
+        "{}",
+        cluster.role_of("web2")
+    );
 }

@@ -86,13 +86,12 @@ fn what_two_export_under_one_name_is_collected_by_who_exports_it() {
 }
 
 #[test]
-fn two_of_five_are_chosen_and_stay_until_nobody_stands() {
-    if !has_etcd("two_of_five_are_chosen_and_stay_until_nobody_stands") {
+fn two_of_five_hosts_are_chosen_and_stay_until_all_withdraw() {
+    if !has_etcd("two_of_five_hosts_are_chosen_and_stay_until_all_withdraw") {
         return;
     }
     let cluster = Cluster::start(1);
     let names = ["a", "b", "c", "d", "e"];
-    let stands = |options: &str| STANDS.replace("OPTIONS", options);
     // From the end of the alphabet, so that who was first is not who comes first by name.
     let hosts: Vec<Host> = names
         .iter()
@@ -130,7 +129,16 @@ fn two_of_five_are_chosen_and_stay_until_nobody_stands() {
     }
     let chosen = cluster.history("/scheduler/schedule/");
     assert_eq!(chosen.last().map(|(_, value)| &**value), Some(""), "{chosen:?}");
-    // By name it is those who come first; a namespace that is none, and a strategy that is none, are refused.
+    the_first_by_name_are_chosen(&cluster);
+    wrong_namespaces_and_strategies_are_refused(&cluster);
+    a_run_with_noop_writes_nothing(&cluster);
+}
+
+fn stands(options: &str) -> String {
+    STANDS.replace("OPTIONS", options)
+}
+
+fn the_first_by_name_are_chosen(cluster: &Cluster) {
     let hosts: Vec<Host> = ["e", "c", "a"]
         .map(|host| cluster.host(host, &stands("max => 2,\n\tstrategy => \"alpha\",")))
         .into_iter()
@@ -141,6 +149,9 @@ fn two_of_five_are_chosen_and_stay_until_nobody_stands() {
     for host in hosts {
         host.stop();
     }
+}
+
+fn wrong_namespaces_and_strategies_are_refused(cluster: &Cluster) {
     for (program, said) in [
         (
             stands("namespace => \"a/b\","),
@@ -156,6 +167,9 @@ fn two_of_five_are_chosen_and_stay_until_nobody_stands() {
         assert_eq!(ran.code, 1, "{program}: {}", ran.stderr);
         assert!(ran.stderr.contains(said), "{program}: {}", ran.stderr);
     }
+}
+
+fn a_run_with_noop_writes_nothing(cluster: &Cluster) {
     let before = cluster.history("/scheduler/").len();
     let mut command = cluster.command("noop", &stands(""), &["--once", "--noop"]);
     assert!(command.output().is_ok_and(|ran| ran.status.success()));

@@ -10,7 +10,7 @@ const OTHER_VERSION: &str = "systemctl reset-failed fwupd || true; systemctl res
 /// What several hosts share lies beside this host's prefix and that of another one.
 const SHARED: &str = "mkdir -p PLACE/world PLACE/prefix PLACE/other; ln -s PLACE/world PLACE/prefix/world; ln -s PLACE/world PLACE/other/world";
 
-/// In the order in which they are tried. What is told of the firmware hides much of what the kernel tells, so it is last.
+/// In the order in which those of a group are tried.
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "a service that shall run and start by itself",

@@ -207,7 +207,30 @@ fn a_password_in_the_url_is_used_and_shown_nowhere() {
     let ran = far.once(&["-v"], &with(PASSWORD, ENDS));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     hidden(&ran.stderr, PASSWORD);
-    // Neither is it in anything that is kept, on either side.
+    no_side_keeps_the_password(&far);
+    // Without leave it is refused where it stands; a secret keeps the reason to itself.
+    let forbidden = with(PASSWORD, ENDS).replace("\tallow_cleartext_password => true,\n", "");
+    let said = far.fails(&[], &forbidden, "error[E0411]");
+    assert!(said.contains("near.mcl:3:2"), "{}", said);
+    let plain = with(PASSWORD, ENDS).replace("sensitive(", "(");
+    let in_name = format!(
+        "remote \"{}\" {{\n\tallow_cleartext_password => true,\n}}\n",
+        url(PASSWORD)
+    );
+    a_password_that_is_shown_is_warned_of(&far, plain, in_name.clone());
+    let forbidden = in_name.replace("true", "false");
+    let ran = far.once(&[], &forbidden);
+    assert!(
+        ran.code == 1
+            && ran
+                .stderr
+                .contains("there is a password in the URL, which is not allowed"),
+        "{}",
+        ran.stderr
+    );
+}
+
+fn no_side_keeps_the_password(far: &Far) {
     let kept = Command::new("grep")
         .args(["-r", "-a", "-l", PASSWORD])
         .arg(far.cluster.place.path("prefix-near"))
@@ -219,23 +242,16 @@ fn a_password_in_the_url_is_used_and_shown_nowhere() {
             .there(&format!("grep -r -a -l {PASSWORD} /var/lib /run || true")),
         ""
     );
-    // Without leave it is refused where it stands; a secret keeps the reason to itself.
-    let forbidden = with(PASSWORD, ENDS).replace("\tallow_cleartext_password => true,\n", "");
-    let said = far.fails(&[], &forbidden, "error[E0411]");
-    assert!(said.contains("near.mcl:3:2"), "{}", said);
-    // What is not marked as a secret is warned of, and so is what is in the name, which all see.
-    let plain = with(PASSWORD, ENDS).replace("sensitive(", "(");
-    let in_name = format!(
-        "remote \"{}\" {{\n\tallow_cleartext_password => true,\n}}\n",
-        url(PASSWORD)
-    );
+}
+
+fn a_password_that_is_shown_is_warned_of(far: &Far, plain: String, in_name: String) {
     for (program, warning) in [
         (
             plain,
             "the password in the URL is shown wherever the parameter is",
         ),
         (
-            in_name.clone(),
+            in_name,
             "the password in the name is shown wherever the resource is",
         ),
     ] {
@@ -248,16 +264,6 @@ fn a_password_in_the_url_is_used_and_shown_nowhere() {
         let checked = far.cluster.place.run(&far.binary, &["check", &plain]);
         assert!(checked.stderr.contains(warning), "{}", checked.stderr);
     }
-    let forbidden = in_name.replace("true", "false");
-    let ran = far.once(&[], &forbidden);
-    assert!(
-        ran.code == 1
-            && ran
-                .stderr
-                .contains("there is a password in the URL, which is not allowed"),
-        "{}",
-        ran.stderr
-    );
 }
 
 #[test]
