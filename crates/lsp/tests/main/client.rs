@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lsp_server::{Message, Notification, Request, RequestId, Response, ResponseError};
-use lsp_types::request::Request as Method;
-use lsp_types::{Diagnostic, Position, PublishDiagnosticsParams};
+use lsp_types::request::{CodeActionRequest, Request as Method};
+use lsp_types::{CodeAction, CodeActionOrCommand, Diagnostic, Position, PublishDiagnosticsParams, Range};
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{LoadError, Loader, MemoryLoader};
 use setpoint_graph::Library;
@@ -224,6 +224,19 @@ impl Client {
         self.answer(&id)
     }
 
+    /// The code actions that are offered for a range, in this context.
+    pub(crate) fn code_actions(&mut self, uri: &str, range: Range, context: &Json) -> Vec<CodeAction> {
+        let params = json!({ "textDocument": { "uri": uri }, "range": range, "context": context });
+        let actions = self.request::<CodeActionRequest>(params).unwrap_or_default();
+        actions
+            .into_iter()
+            .map(|action| match action {
+                CodeActionOrCommand::CodeAction(action) => action,
+                CodeActionOrCommand::Command(command) => panic!("{command:?}"),
+            })
+            .collect()
+    }
+
     /// Asks in the types of the protocol.
     pub(crate) fn request<M: Method>(&mut self, params: Json) -> M::Result {
         let params: M::Params = serde_json::from_value(params).expect("parameters of the protocol");
@@ -314,6 +327,14 @@ pub(crate) fn unmarked(text: &str) -> (String, Vec<Position>) {
 /// The parameters of most questions.
 pub(crate) fn at(uri: &str, position: Position) -> Json {
     json!({ "textDocument": { "uri": uri }, "position": position })
+}
+
+/// A text after a code action that changes only this text.
+pub(crate) fn applied(text: &str, action: &CodeAction) -> String {
+    let changes = action.edit.as_ref().expect("it edits");
+    let changes = changes.changes.as_ref().expect("it changes texts");
+    let edits: Vec<lsp_types::TextEdit> = changes.values().flatten().cloned().collect();
+    edited(text, &edits)
 }
 
 /// A text after edits, which do not touch each other.

@@ -1,12 +1,10 @@
 //! What changes texts: rename, quick fixes, formatting; and programs of several files.
 
-use lsp_types::request::{
-    CodeActionRequest, Formatting, HoverRequest, PrepareRenameRequest, RangeFormatting, Rename,
-};
-use lsp_types::{CodeAction, CodeActionOrCommand, Position, PrepareRenameResponse, Range, TextEdit};
+use lsp_types::request::{Formatting, HoverRequest, PrepareRenameRequest, RangeFormatting, Rename};
+use lsp_types::{CodeAction, Position, PrepareRenameResponse, Range, TextEdit};
 use serde_json::{Value as Json, json};
 
-use crate::client::{Client, Disk, at, edited, modern, unmarked};
+use crate::client::{Client, Disk, applied, at, edited, modern, unmarked};
 
 const MAIN: &str = "file:///srv/main.mcl";
 
@@ -26,21 +24,7 @@ fn format(client: &mut Client, text: &str) -> (String, Vec<TextEdit>) {
 }
 
 fn actions(client: &mut Client, range: Range) -> Vec<CodeAction> {
-    let params = json!({ "textDocument": { "uri": MAIN }, "range": range, "context": { "diagnostics": [] } });
-    let actions = client.request::<CodeActionRequest>(params).unwrap_or_default();
-    actions
-        .into_iter()
-        .map(|action| match action {
-            CodeActionOrCommand::CodeAction(action) => action,
-            CodeActionOrCommand::Command(command) => panic!("{command:?}"),
-        })
-        .collect()
-}
-
-fn apply(text: &str, action: &CodeAction) -> String {
-    let changes = action.edit.as_ref().unwrap().changes.as_ref().unwrap();
-    let edits: Vec<TextEdit> = changes.values().flatten().cloned().collect();
-    edited(text, &edits)
+    client.code_actions(MAIN, range, &json!({ "diagnostics": [] }))
 }
 
 #[test]
@@ -113,23 +97,23 @@ fn quick_fixes_do_what_the_diagnostic_says() {
     let found = actions(&mut client, whole);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].title, "did you mean `$port`");
-    assert_eq!(apply(text, &found[0]), "$port = 1\npanic($port == 1)\n");
+    assert_eq!(applied(text, &found[0]), "$port = 1\npanic($port == 1)\n");
     let text = "file \"/a\" {\n\tcontnet => \"x\",\n}\n";
     client.replace(MAIN, text);
     let found = actions(&mut client, whole);
     assert_eq!(
-        apply(text, &found[0]),
+        applied(text, &found[0]),
         "file \"/a\" {\n\tcontent => \"x\",\n}\n",
         "{found:#?}"
     );
     let text = "$x = \"a\\q\"\n";
     client.replace(MAIN, text);
     let found = actions(&mut client, whole);
-    assert_eq!(apply(text, &found[0]), "$x = \"a\\\\q\"\n", "{found:#?}");
+    assert_eq!(applied(text, &found[0]), "$x = \"a\\\\q\"\n", "{found:#?}");
     let text = "panic(true && false)\n";
     client.replace(MAIN, text);
     let found = actions(&mut client, whole);
-    assert_eq!(apply(text, &found[0]), "panic(true and false)\n", "{found:#?}");
+    assert_eq!(applied(text, &found[0]), "panic(true and false)\n", "{found:#?}");
 }
 
 #[test]

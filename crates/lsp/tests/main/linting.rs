@@ -1,12 +1,11 @@
 //! What the linter finds, in an editor: the warnings, changes that mend them, and comments that allow them.
 
-use lsp_types::request::CodeActionRequest;
-use lsp_types::{CodeAction, CodeActionOrCommand, Diagnostic, DiagnosticSeverity, NumberOrString, TextEdit};
+use lsp_types::{CodeAction, Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range};
 use serde_json::{Value as Json, json};
 use setpoint_mcl::lint::RULES;
 use setpoint_testing::repository;
 
-use crate::client::{Client, edited};
+use crate::client::{Client, applied};
 
 const MAIN: &str = "file:///srv/main.mcl";
 
@@ -15,22 +14,8 @@ fn actions(client: &mut Client, only: Option<Json>) -> Vec<CodeAction> {
     if let Some(only) = only {
         context["only"] = only;
     }
-    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9999, "character": 0 } });
-    let params = json!({ "textDocument": { "uri": MAIN }, "range": range, "context": context });
-    let actions = client.request::<CodeActionRequest>(params).unwrap_or_default();
-    actions
-        .into_iter()
-        .map(|action| match action {
-            CodeActionOrCommand::CodeAction(action) => action,
-            CodeActionOrCommand::Command(command) => panic!("{command:?}"),
-        })
-        .collect()
-}
-
-fn apply(text: &str, action: &CodeAction) -> String {
-    let changes = action.edit.as_ref().unwrap().changes.as_ref().unwrap();
-    let edits: Vec<TextEdit> = changes.values().flatten().cloned().collect();
-    edited(text, &edits)
+    let whole = Range::new(Position::new(0, 0), Position::new(9999, 0));
+    client.code_actions(MAIN, whole, &context)
 }
 
 fn code(diagnostic: &Diagnostic) -> &str {
@@ -84,7 +69,7 @@ fn every_warning_of_the_linter_can_be_allowed_where_it_stands() {
             .filter(|action| action.title.starts_with("allow `"))
         {
             let mended = code(&action.diagnostics.as_ref().unwrap()[0]).to_owned();
-            let changed = apply(&text, action);
+            let changed = applied(&text, action);
             client.replace(MAIN, &changed);
             let now = client.diagnostics(MAIN);
             let what = format!("{case}: {}\n{changed}\n{now:#?}", action.title);
@@ -112,7 +97,7 @@ fn what_allows_a_warning_stands_beside_what_allows_another_one() {
     let allowing = offered
         .iter()
         .find(|action| action.title == "allow `unused-parameter` here");
-    let changed = apply(text, allowing.unwrap_or_else(|| panic!("{offered:#?}")));
+    let changed = applied(text, allowing.unwrap_or_else(|| panic!("{offered:#?}")));
     assert!(
         changed.contains("{\n\t# setpoint: allow(unused-parameter)\n\tfunc f"),
         "{changed}"
@@ -139,7 +124,7 @@ fn warnings_are_mended_one_by_one_or_all_at_once() {
     let page = found[0].code_description.as_ref().unwrap().href.as_str();
     assert_eq!(page, "setpoint:/errors/W0102.md");
     let offered = actions(&mut client, Some(json!(["quickfix"])));
-    let without_fmt = apply(text, &offered[0]);
+    let without_fmt = applied(text, &offered[0]);
     assert!(
         !without_fmt.contains("fmt") && without_fmt.contains("strings"),
         "{without_fmt}"
@@ -153,7 +138,7 @@ fn warnings_are_mended_one_by_one_or_all_at_once() {
     for only in ["source", "source.fixAll", "source.fixAll.setpoint"] {
         let offered = actions(&mut client, Some(json!([only])));
         assert_eq!(offered.len(), 1, "{only}");
-        let mended = apply(text, &offered[0]);
+        let mended = applied(text, &offered[0]);
         assert_eq!(mended, "$flag = true\nif $flag {\n\tprint \"a\" {}\n}\n");
     }
     assert_eq!(actions(&mut client, Some(json!(["refactor"]))), []);
