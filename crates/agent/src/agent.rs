@@ -41,37 +41,37 @@ use crate::services::{FunctionDebug, services};
 use crate::signals::{Hangup, Signals};
 use crate::surroundings::Surroundings;
 
-/// Below which keys of the store lie, where nobody says otherwise.
+/// The default prefix of all keys in the store.
 pub const NAMESPACE: &str = "/setpoint";
 
-/// How long the end waits for each of those that have something left to do.
+/// How long the end waits for each attachment that still has work.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 
-/// What an agent is asked for.
+/// The options of an agent.
 pub struct AgentOptions {
-    /// What programs can use.
+    /// Kinds, functions and constants for programs.
     pub assembly: Assembly,
     /// The name of this host.
     pub hostname: String,
     /// When the process began.
     pub started: SystemTime,
-    /// What the user names as the program, as others are shown it.
+    /// The program as the user named it, for `status`.
     pub program: String,
-    /// How the engine works. The agent adds its state, its stores and its listeners.
+    /// The options of the engine. The agent adds state, stores and listeners.
     pub engine: EngineOptions,
-    /// Whose debug output is shown.
+    /// The kinds, resources and functions whose debug output is shown.
     pub debug: DebugSelection,
-    /// Where its state is.
+    /// The state directory.
     pub prefix: PrefixChoice,
-    /// The store that hosts share; none where that is a file of this host.
+    /// The store that hosts share. Without one, a file of this host takes its place.
     pub store: Option<EtcdStore>,
-    /// How it takes part in the deploys of a cluster. It needs a store, and without one there is no cluster.
+    /// The options of a cluster member. They need a store.
     pub cluster: Option<ClusterOptions>,
-    /// Whether it changes nothing of what hosts share, unless it is a member of a cluster.
+    /// Whether the agent changes no shared data. A cluster member changes it in any case.
     pub only_looks: bool,
     /// Whether the kernel's limits for watching files may be raised.
     pub raise_watch_limits: bool,
-    /// Whether values that change make new graphs.
+    /// Whether changed values make new graphs.
     pub follow_values: bool,
     /// Whether the program is read again when its files change.
     pub watch_program: bool,
@@ -79,11 +79,11 @@ pub struct AgentOptions {
     pub metrics: Option<Metrics>,
     /// Drawings, if they are wanted.
     pub drawing: Option<Drawing>,
-    /// What is started before all other attachments.
+    /// The attachment that starts first.
     pub view: Box<dyn Attachment>,
 }
 
-/// Runs an agent until it ends. `hangup` was taken when the process began, since a reload may be asked for from then on.
+/// Runs an agent until it ends. `hangup` was taken when the process began, because a reload can be requested from then on.
 ///
 /// # Errors
 /// Why it cannot begin.
@@ -111,7 +111,7 @@ pub fn run(
         }
         (_, _, program) => program,
     };
-    // From here on signals are requests, so that whatever is made is taken down again.
+    // From here on signals are requests, so that the end cleans up.
     let signals = runtime.block_on(async { Signals::take(hangup) })?;
     let ground = Ground::prepare(&options, store, deploys.is_none(), reporter)?;
     Agent {
@@ -203,7 +203,7 @@ impl Agent {
         )
     }
 
-    /// Everything that is attached, in the order in which it is started; and the deploys that a member of a cluster takes.
+    /// All attachments in the order of their start, and the queue of deploys of a cluster member.
     fn attachments(
         &mut self,
         options: AgentOptions,
@@ -237,14 +237,14 @@ fn boxed(attachment: Option<impl Attachment + 'static>) -> Option<Box<dyn Attach
     attachment.map(|attachment| Box::new(attachment) as Box<dyn Attachment>)
 }
 
-/// What the engine stands on.
+/// The parts that the engine needs: the state directory, this machine, the control socket.
 struct Ground {
     machine: LocalMachine,
     store: Option<Arc<dyn Store>>,
     state: Option<StateFiles>,
     listener: Option<UnixListener>,
     known: Option<KnownFiles>,
-    /// A temporary one goes away when this is dropped, after everything that works in it.
+    /// Dropping it removes a temporary directory, so it is dropped last.
     _prefix: Prefix,
 }
 
@@ -288,10 +288,10 @@ impl Ground {
         })
     }
 
-    /// Leaves what is known of files to the next process.
+    /// Saves what this process knows about files for the next one.
     fn leave(self) {
         let Some(known) = self.known else { return };
-        // The prefix may lie on a file system that hangs, and nothing waits for that for long.
+        // The state directory can lie on a file system that hangs.
         let (done, ended) = channel::<()>();
         let machine = self.machine;
         std::thread::spawn(move || {
@@ -330,7 +330,7 @@ impl AllAttached {
         Ok(all)
     }
 
-    /// Waits for those that have something left to do when the engine has ended. A store that keeps them waiting lets what they hold run out.
+    /// Waits for the attachments that still have work when the engine has ended. If the store is unreachable, leases run out.
     async fn finish(self, machine: &LocalMachine) {
         drop(self.guards);
         machine.leave().await;

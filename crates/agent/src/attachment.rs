@@ -1,4 +1,4 @@
-//! Parts that run beside the engine and show or share how the machine stands: metrics, drawings, the control socket, the member of a cluster.
+//! Attachments: parts of an agent that follow the engine and publish its state. Examples are metrics, drawings, the control socket and cluster membership.
 
 use setpoint_engine::Engine;
 use setpoint_programs::failure::Failure;
@@ -9,35 +9,35 @@ use tokio::task::JoinHandle;
 
 use crate::program_state::ProgramState;
 
-/// A part that runs beside the engine.
+/// A part of an agent that follows the engine.
 pub trait Attachment {
-    /// Starts when the engine has been started and before a program is.
+    /// Starts the attachment: after the engine, and before the program.
     ///
     /// # Errors
     /// Why the agent cannot run without it.
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure>;
 }
 
-/// What an attachment is given of the agent.
+/// The parts of the agent that an attachment can use.
 pub struct AgentHandle {
     /// Where its tasks run.
     pub runtime: Handle,
     /// The engine.
     pub engine: Engine,
-    /// How the program stands.
+    /// The state of the program.
     pub state: ProgramState,
     /// This machine.
     pub machine: LocalMachine,
-    /// Where it reports what goes wrong.
+    /// For warnings and errors.
     pub reporter: Reporter,
 }
 
 /// An attachment that was started.
 pub enum Attached {
-    /// Ends with the engine; nobody waits for it.
+    /// Ends with the engine. The agent does not wait for it.
     EndsWithEngine,
-    /// Has something left to do when the engine has ended. The agent waits for it, but not for long.
+    /// Still has work when the engine has ended. The agent waits a few seconds for it.
     Finishes(JoinHandle<()>),
-    /// Ends when it is dropped, which is the first thing at the end.
+    /// Ends when it is dropped, which the agent does first.
     Guard(Box<dyn Send>),
 }

@@ -1,4 +1,4 @@
-//! The agent as a member of a cluster: it publishes what it is given, runs the newest deploy, and reports how it stands.
+//! Cluster membership: the agent publishes its program, runs the newest deploy, and reports its state.
 
 use setpoint_engine::machine::ExitReason;
 use setpoint_programs::assembly::Assembly;
@@ -15,19 +15,19 @@ use crate::membership::Reporting;
 use crate::runner::{ProgramFrontend, Programs};
 use crate::surroundings::Surroundings;
 
-/// How an agent takes part in the deploys of a cluster.
+/// Options of a cluster member.
 pub struct ClusterOptions {
-    /// Whether the deploy that is there at the beginning is left out.
+    /// Whether the agent skips the deploy that exists at the start.
     pub only_later: bool,
     /// Whether the first deploy is the last.
     pub only_first: bool,
     /// Whether a deploy must be there already.
     pub only_now: bool,
-    /// What holds for all resources of a program that this agent publishes.
+    /// Settings for all resources of a program that this agent publishes.
     pub imposed: Imposed,
 }
 
-/// Publishes a program that was compiled. Answers the number of its deploy.
+/// Publishes a compiled program. Returns the number of its deploy.
 pub(crate) async fn publish(
     deploys: &Deploys,
     program: &FirstProgram,
@@ -45,7 +45,7 @@ pub(crate) async fn publish(
     added.map_err(|error| failed(&error))
 }
 
-/// Follows the deploys, and reports how this host stands.
+/// Follows deploys, and reports the state of this host.
 pub(crate) struct Membership {
     deploys: Deploys,
     options: ClusterOptions,
@@ -53,7 +53,7 @@ pub(crate) struct Membership {
     taken: watch::Receiver<Option<u64>>,
 }
 
-/// The deploys that this host takes, on their way.
+/// The queue of deploys that this host accepts.
 pub(crate) struct DeployQueue {
     newer: mpsc::Receiver<Deployed>,
     taken: watch::Sender<Option<u64>>,
@@ -75,7 +75,7 @@ impl Membership {
 
 impl Attachment for Membership {
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
-        // Nothing is right before there is something to be.
+        // The machine is not converged before the first deploy.
         agent.engine.sources_busy(true);
         let (begun, has_begun) = oneshot::channel();
         let follower = Follower {
@@ -104,7 +104,7 @@ impl Attachment for Membership {
             has_namesake: false,
         };
         Ok(Attached::Finishes(agent.runtime.spawn(async move {
-            // Who counts as a member takes what is deployed from then on.
+            // A member accepts every deploy from the moment of its report.
             let _ = has_begun.await;
             reporting.run().await;
         })))
@@ -112,7 +112,7 @@ impl Attachment for Membership {
 }
 
 impl DeployQueue {
-    /// With what the deploys need to run.
+    /// Adds what deploys need to run.
     pub(crate) fn taken_by(self, assembly: Assembly, surroundings: Surroundings) -> MemberPrograms {
         MemberPrograms {
             newer: self.newer,
@@ -123,7 +123,7 @@ impl DeployQueue {
     }
 }
 
-/// What a member of a cluster runs.
+/// Runs the deploys of a cluster member.
 pub(crate) struct MemberPrograms {
     pub(crate) newer: mpsc::Receiver<Deployed>,
     /// Which is the newest that was taken.
@@ -133,7 +133,7 @@ pub(crate) struct MemberPrograms {
 }
 
 impl MemberPrograms {
-    /// Runs a deploy: in the place of the one before, once it has given a graph, or as the first one.
+    /// Runs a deploy. It replaces the previous one when it has a graph.
     pub(crate) fn run(&self, deployed: &Deployed, programs: &mut Option<Programs>) {
         self.taken.send_replace(Some(deployed.id));
         let Surroundings {

@@ -16,7 +16,8 @@ pub enum FirstProgram {
 }
 
 impl FirstProgram {
-    /// Runs it. With `watch` a program is read again when its files change; a model always is. `facts` are those of this run's resources.
+    /// Runs the program. With `watch`, the runner reads a program again when its files change; it always does so for a model. `facts` are those of
+    /// this run's resources.
     pub(crate) fn start(self, surroundings: Surroundings, watch: bool, facts: PublishedFacts) -> Programs {
         // A model follows its files unless it follows nothing.
         let watch = match self {

@@ -113,7 +113,7 @@ struct Drawer {
     workshop: PathBuf,
     host: Arc<Host>,
     reporter: Reporter,
-    /// What was said last, which is not said again.
+    /// The last warning, which is not repeated.
     said: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json};
 use setpoint_engine::Event;
 
-/// What the events of an engine are called.
+/// The names of all events of an engine.
 pub fn event_names() -> Vec<String> {
     let sorts = sorts_of::<Event>();
     let names = sorts.iter().filter_map(|sort| sort["title"].as_str());

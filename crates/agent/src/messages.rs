@@ -1,11 +1,11 @@
-//! What the thread that runs programs is told, and what it answers.
+//! Messages to the runner, and its answers.
 
 use setpoint_programs::languages::compilation::ProgramSource;
 use tokio::sync::oneshot;
 
-/// What the thread is told.
+/// A message to the runner.
 pub(crate) enum Message {
-    /// Somebody asked to read the program again, and perhaps wants to know what became of it.
+    /// A request to read the program again. The answer is optional.
     Reload(Option<ReloadAnswer>),
     /// Another program takes the place of this one.
     Take(Box<ProgramSource>),
@@ -13,13 +13,13 @@ pub(crate) enum Message {
     Changed,
     /// The engine has accepted the first graph of the program of this number.
     Accepted(u64),
-    /// The program of this number cannot go on; why was told.
+    /// The program of this number failed. It has reported why.
     Refused(u64),
     /// The run is over.
     Close,
 }
 
-/// What became of reading a program again.
+/// The result of reading a program again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reloaded {
     /// It is in use.
@@ -30,5 +30,5 @@ pub enum Reloaded {
     NotAFile,
 }
 
-/// Where it is told what became of reading a program again.
+/// Takes the result of reading a program again.
 pub(crate) type ReloadAnswer = oneshot::Sender<Reloaded>;

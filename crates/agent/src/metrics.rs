@@ -72,7 +72,7 @@ impl Metrics {
 /// Gives metrics to Prometheus.
 pub(crate) struct MetricsServer {
     pub(crate) metrics: Metrics,
-    /// A store that is asked for a key now and then, so that it is known to be away also while nobody needs it.
+    /// A store that is probed regularly, so that an outage is visible even if nothing uses the store.
     pub(crate) probed: Option<(Arc<dyn Store>, Key)>,
 }
 

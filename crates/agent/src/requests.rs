@@ -1,4 +1,4 @@
-//! What a run is asked for while it works: signals, and deploys of a cluster; and how it came to its end.
+//! Requests to a running agent (signals and deploys), and how the run ended.
 
 use setpoint_engine::Engine;
 use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
@@ -8,19 +8,19 @@ use crate::cluster::{Deployed, MemberPrograms};
 use crate::runner::Programs;
 use crate::signals::{Request, Signals, StopSignal};
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Default)]
 pub struct Ended {
-    /// How the engine ended; none if it never began.
+    /// The report of the engine; none if it never started.
     pub report: Option<ExitReport>,
     /// Whether the program is wrong, which was reported.
     pub program_is_wrong: bool,
-    /// The first signal that asked for the end.
+    /// The first signal that requested the end.
     pub signal: Option<StopSignal>,
 }
 
 impl Ended {
-    /// It never began, since the program is wrong.
+    /// The end of a run that never started because its program is wrong.
     #[must_use]
     pub fn of_wrong_program() -> Ended {
         Ended {
@@ -30,13 +30,13 @@ impl Ended {
     }
 }
 
-/// Serves what a run is asked for.
+/// Serves the requests to a run.
 pub(crate) struct Requests {
     engine: Engine,
     member: Option<MemberPrograms>,
     signals: Signals,
     reporter: Reporter,
-    /// How far stopping is.
+    /// The stage of stopping.
     stage: Option<StopStage>,
     ended: Ended,
 }
@@ -74,7 +74,7 @@ impl Requests {
                         self.ended.report = Some(self.engine.wait().await);
                         return self.ended;
                     }
-                    // What a cluster runs is mended by the next deploy.
+                    // In a cluster, the next deploy fixes the program.
                     tokio::task::block_in_place(|| programs = None);
                 }
                 report = self.engine.wait() => {
@@ -107,7 +107,7 @@ impl Requests {
                 (StopStage::Interrupt, "killing what still runs")
             }
         };
-        // First what was asked for, then talk. A service manager signals only once: then the further stages follow by themselves.
+        // Act first, then report. A service manager signals only once, so further stages follow automatically.
         self.engine.stop(next, signal.comes_once());
         self.stage = Some(next);
         self.ended.signal.get_or_insert(signal);

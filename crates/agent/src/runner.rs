@@ -1,4 +1,4 @@
-//! The runner: what an agent's program is, read again whenever that is asked for or its files change.
+//! The runner: it reads the agent's program again after a request or a change of its files.
 //!
 //! ```text
 //!  signal, request, change of a file ──▶ this thread: Frontend::read ──▶ graphs ──▶ engine
@@ -30,15 +30,15 @@ pub(crate) use models::ModelFrontend;
 pub(crate) use programs::ProgramFrontend;
 use watched::Watched;
 
-/// After so long files are read although they still change.
+/// The longest wait for files that keep changing.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// A program in some language, as often as it is read.
+/// A program in some language, which the runner reads again and again.
 pub(crate) trait Frontend: Send {
     /// Begins with what was compiled before the run.
     fn begin(&mut self) -> Reading;
 
-    /// Reads it again. If nobody asked for it, a file has changed, or something else that it depends on.
+    /// Reads the program again: after a request, or after a change of a file or of another input.
     fn read(&mut self, is_asked: bool) -> Reading;
 
     /// Has another program take the place of this one at the next reading.
@@ -62,17 +62,17 @@ pub(crate) trait Frontend: Send {
     fn settle(&self) -> Duration;
 }
 
-/// What became of a reading.
+/// The result of a reading.
 pub(crate) enum Reading {
     /// The text is the same as before.
     Same,
-    /// It was not given as a file, so it cannot be read again.
+    /// The program is not a file, so the runner cannot read it again.
     NotAFile,
     /// A program of this number was started; it will be accepted or refused.
     Started(u64),
     /// It is in use.
     Accepted,
-    /// It is wrong, which was reported: why.
+    /// The text is wrong, for this reason. The frontend has reported it.
     Rejected(String),
 }
 
@@ -131,7 +131,7 @@ impl Programs {
         let _ = self.sender.send(Message::Take(Box::new(source)));
     }
 
-    /// Waits until the first program cannot go on; what is wrong with it was reported. A program that is right never ends by itself.
+    /// Waits until the first program fails. It has reported why. A valid program never ends.
     pub(crate) async fn ended(&self) {
         self.ended.notified().await;
     }
@@ -153,7 +153,7 @@ struct Runner {
     ended: Arc<Notify>,
     /// The number of the program that was started last.
     newest: u64,
-    /// Who wants to know what becomes of the program of a number.
+    /// Waiting requests, each with the number of its program.
     asked: Vec<(u64, ReloadAnswer)>,
 }
 
@@ -209,7 +209,7 @@ impl Runner {
         }
     }
 
-    /// Reads the program again, since somebody asked for it.
+    /// Reads the program again after a request.
     fn reload(&mut self, answer: Option<ReloadAnswer>) {
         self.surroundings.state.begin_reload();
         let reloaded = match self.read(true) {
@@ -251,7 +251,7 @@ impl Runner {
         }
     }
 
-    /// Answers those who asked what becomes of programs up to this number.
+    /// Answers the requests for programs up to this number.
     fn answer(&mut self, number: u64, reloaded: &Reloaded) {
         let (answered, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.asked)
             .into_iter()

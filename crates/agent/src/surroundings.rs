@@ -12,7 +12,7 @@ pub(crate) struct Surroundings {
     pub(crate) machine: LocalMachine,
     pub(crate) engine: Engine,
     pub(crate) reporter: Reporter,
-    /// Where it is told how the program stands.
+    /// Takes the state of the program.
     pub(crate) state: ProgramState,
     /// Whether values that change make new graphs.
     pub(crate) follow: bool,

@@ -60,7 +60,7 @@ pub(crate) struct ProgramArguments {
 }
 
 impl ProgramArguments {
-    /// What they say, as a program that can be looked for.
+    /// Parses the arguments into the program that the user names.
     pub(crate) fn parse(&self, output: &Output) -> Result<ProgramInput, Failure> {
         let hostname = checked_hostname(self.hostname.as_deref())?;
         self.later.check(output);
@@ -101,7 +101,7 @@ impl ProgramArguments {
     }
 }
 
-/// How to compile a program, and where its modules from elsewhere are: below `prefix`, or the usual one, where nobody names a directory.
+/// The options of compiling a program. Its remote modules are in the directory that the user names, or else below `prefix` or the default state directory.
 pub(crate) fn compile_options(
     input: &ProgramInput,
     modules: &mut ModulePolicy,
@@ -114,7 +114,7 @@ pub(crate) fn compile_options(
         .or_else(|| environment::variable("MODULE_PATH"));
     let modules_directory = match named {
         Some(directory) => Some(absolute_directory(&directory)?),
-        // Without a home there is none, which only matters to whoever has such modules.
+        // Without a home there is no default, which only matters for programs with remote modules.
         None => Prefix::place(prefix).ok().map(|prefix| {
             let directory = format!("{}/modules/", prefix.display());
             modules.prefix = Some(prefix);

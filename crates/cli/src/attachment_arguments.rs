@@ -1,4 +1,4 @@
-//! Options of what runs beside the engine: metrics and drawings.
+//! Options of attachments: metrics and drawings.
 
 use std::path::PathBuf;
 

@@ -109,7 +109,7 @@ impl View {
         }
     }
 
-    /// What shows the events of an engine.
+    /// The attachment that shows the events of an engine.
     pub(crate) fn following(&self) -> Following {
         match &self.json {
             Some((_, json)) => Following::Json(json.clone()),

@@ -7,7 +7,7 @@ use crate::{FileId, Span};
 pub struct Name<T> {
     /// Exactly the name.
     pub span: Span,
-    /// What it means.
+    /// Its meaning.
     pub target: T,
     /// Whether this is where that is defined.
     pub is_definition: bool,
@@ -18,7 +18,7 @@ pub struct Name<T> {
 pub struct NameIndex<T>(Vec<Name<T>>);
 
 impl<T> NameIndex<T> {
-    /// Sorts names. What stands at one place and means the same is kept once, the definition first.
+    /// Sorts names. Names at one place with the same meaning are kept once, a definition first.
     #[must_use]
     pub fn new(mut names: Vec<Name<T>>, is_same: impl Fn(&T, &T) -> bool) -> NameIndex<T> {
         // Names are large compared with what they are sorted by.

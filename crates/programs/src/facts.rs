@@ -29,7 +29,7 @@ pub(crate) fn read_facts(path: &Path) -> Result<Facts, Failure> {
 /// Reads the text of such a file.
 ///
 /// # Errors
-/// What the text holds instead.
+/// When the text contains anything else.
 pub fn parse_facts(text: &str) -> Result<Facts, String> {
     let machines: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let object = |value: &Json, what: &str| match value {

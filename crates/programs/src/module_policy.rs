@@ -6,15 +6,15 @@ use std::time::Duration;
 /// How a command deals with modules from elsewhere.
 #[derive(Debug, Clone, Default)]
 pub struct ModulePolicy {
-    /// What is fetched; none: nothing.
+    /// How missing modules are fetched; none if they are not.
     pub fetch: Option<Fetch>,
     /// Whether only what the lock file says is taken.
     pub locked: bool,
-    /// The prefix below which the modules directory lies, if nobody named another one: it is made when it is needed.
+    /// The state directory that contains the modules directory, unless the user named another one. It is created when needed.
     pub prefix: Option<PathBuf>,
 }
 
-/// What is fetched.
+/// How missing modules are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetch {
     /// Whether modules that are there are replaced by their newest version.

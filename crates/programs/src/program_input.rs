@@ -21,7 +21,7 @@ pub enum ProgramLanguage {
     Yaml,
 }
 
-/// The program that a user names, and what is said of it.
+/// The program that a user names, with its options.
 #[derive(Debug, Clone)]
 pub struct ProgramInput {
     /// A path, `-` for standard input, or code.
@@ -36,7 +36,7 @@ pub struct ProgramInput {
     pub module_path: Option<String>,
     /// Whether the functions that modules of a model have in Python are not run.
     pub no_python: bool,
-    /// What the user gives for inputs of a model, by name.
+    /// Values for inputs of a model, by name.
     pub inputs: Vec<(String, String)>,
 }
 

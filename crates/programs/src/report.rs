@@ -1,7 +1,7 @@
-//! Reporting: what a person who follows the work is told, apart from the results that were asked for.
+//! Reports to the user: warnings, errors and progress, apart from the output of a command.
 //!
-//! Everything below the command line reports through a [`Reporter`]. Who made it decides where the lines go: a terminal, the system's log, or the
-//! views of a run.
+//! Everything below the command line reports through a [`Reporter`]. The command line decides where the lines go: a terminal, the system's log, or
+//! the views of a run.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Said {
     pub text: String,
 }
 
-/// A place where messages go. It never waits for whoever reads them.
+/// A destination of messages. It never waits for a reader.
 pub trait Report: Send + Sync {
     /// Reports these messages together.
     fn say(&self, said: Vec<Said>);

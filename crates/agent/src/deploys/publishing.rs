@@ -48,10 +48,10 @@ pub async fn record_of(
     Ok(record)
 }
 
-/// What says where the program of a deploy begins.
+/// The file that names the entry of a program.
 const METADATA: &str = "/metadata.yaml";
 
-/// Where a graph in YAML is in its deploy.
+/// The path of a YAML graph in its deploy.
 const YAML: &str = "/graph.yaml";
 
 impl Deployed {

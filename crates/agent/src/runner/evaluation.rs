@@ -65,7 +65,7 @@ struct Given {
 /// What is said of a program that describes nothing: a truncated one would look healthy.
 pub const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
 
-/// What is said of a program that becomes wrong.
+/// Messages for a program that becomes wrong.
 const WORDS: Words = Words {
     kept: "the machine is kept as the last good values want it, until the program recovers",
     recovered: "the program has recovered",
@@ -296,7 +296,7 @@ impl Work {
     }
 }
 
-/// What became of a graph.
+/// The result of giving the engine a graph.
 enum Handed {
     Taken,
     /// The engine has said why.

@@ -1,11 +1,11 @@
-//! What is wrong with a program, reported when it begins to be and when it ends.
+//! Problems of a program, reported when they appear and when they are gone.
 
 use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
 use setpoint_programs::report::Importance;
 
 use crate::surroundings::Surroundings;
 
-/// What a language says of programs that become wrong while they run.
+/// Messages of a language for programs that become wrong while they run.
 pub(super) struct Words {
     /// When a graph is in place, and the newest one cannot be made.
     pub(super) kept: &'static str,
@@ -13,20 +13,20 @@ pub(super) struct Words {
     pub(super) recovered: &'static str,
 }
 
-/// What is wrong with a program, as it was reported last.
+/// The problems of a program, as last reported.
 pub(super) struct Findings {
     words: Words,
     reported: Diagnostics,
 }
 
-/// How a program stands that something is wrong with.
+/// The situation of a program that is wrong.
 #[derive(Clone, Copy)]
 pub(super) struct Situation {
     /// Whether a graph of it is in place.
     pub(super) has_graph: bool,
     /// Whether a graph of it or of the one before is in place, which the machine is kept by.
     pub(super) is_kept: bool,
-    /// Whether the engine has said itself that it rejects the graph.
+    /// Whether the engine has already reported that it rejects the graph.
     pub(super) is_rejected: bool,
 }
 

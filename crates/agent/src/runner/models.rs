@@ -61,13 +61,13 @@ impl Bell {
     }
 }
 
-/// What is said of a model that becomes wrong.
+/// Messages for a model that becomes wrong.
 const WORDS: Words = Words {
     kept: "the machine is kept as the last good execution wants it, until the model recovers",
     recovered: "the model has recovered",
 };
 
-/// How long files must be left alone before a model is executed that was not executed yet.
+/// The default time without changes before a model is executed.
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// A model.

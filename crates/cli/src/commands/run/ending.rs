@@ -1,4 +1,4 @@
-//! How the end of a run is shown: its reason, its exit code, and what people are told.
+//! The end of a run: its reason, its exit code, and its last lines.
 
 use setpoint_agent::requests::Ended;
 use setpoint_diagnostics::visible;
@@ -36,7 +36,7 @@ pub(super) fn code(ended: &Ended, arguments: &Arguments) -> u8 {
         &report.reason,
         ended.signal,
     ) {
-        // What was to be done was not done.
+        // `--once` did not finish its work.
         (exit_code::DONE, ExitReason::Stopped, Some(signal)) if arguments.once => {
             exit_code::SIGNAL + signal.number()
         }
@@ -57,7 +57,7 @@ pub(super) fn recap(ended: &Ended) -> Option<Stood> {
     })
 }
 
-/// What went wrong with the run as a whole.
+/// Errors of the run as a whole.
 pub(super) fn said(ended: &Ended) -> Vec<Said> {
     let Some(report) = &ended.report else {
         return Vec::new();
