@@ -1,7 +1,7 @@
 //! The agent: an engine with its surroundings, from the first look at the state directory to the last.
 //!
 //! ```text
-//!  options ──▶ Ground: state directory, this machine, control socket
+//!  options ──▶ Setup: state directory, this machine, control socket
 //!                 ▼
 //!              engine ──▶ attachments, in the order of a list ──▶ programs ──▶ wait for signals and deploys ──▶ end, in reverse
 //! ```
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use setpoint_engine::{DebugOutput, DebugSelection, Engine, EngineOptions, StateFiles};
 use setpoint_host::state::PrefixLock;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
@@ -113,9 +113,9 @@ pub fn run(
     };
     // From here on signals are requests, so that the end cleans up.
     let signals = runtime.block_on(async { Signals::take(hangup) })?;
-    let ground = Ground::prepare(&options, store, deploys.is_none(), reporter)?;
+    let setup = Setup::prepare(&options, store, deploys.is_none(), reporter)?;
     Agent {
-        ground,
+        setup,
         deploys,
         reporter: reporter.clone(),
         runtime,
@@ -125,7 +125,7 @@ pub fn run(
 
 /// An agent before its engine is started.
 struct Agent {
-    ground: Ground,
+    setup: Setup,
     deploys: Option<Deploys>,
     reporter: Reporter,
     runtime: Runtime,
@@ -138,7 +138,7 @@ impl Agent {
         program: Option<FirstProgram>,
         signals: Signals,
     ) -> Result<Ended, Failure> {
-        let facts = self.ground.machine.prefix.join("local/facts.json");
+        let facts = self.setup.machine.prefix.join("local/facts.json");
         let facts = PublishedFacts::open(&options.hostname, facts);
         if let Some(FirstProgram::Model(_)) = &program {
             options.engine.on_sent = Some(facts.listener(options.engine.control.clone()));
@@ -148,7 +148,7 @@ impl Agent {
             runtime: self.runtime.handle().clone(),
             engine: self.start_engine(&mut options, &debug),
             state: ProgramState::new(&options.program),
-            machine: self.ground.machine.clone(),
+            machine: self.setup.machine.clone(),
             reporter: self.reporter.clone(),
         };
         let surroundings = Surroundings {
@@ -172,16 +172,16 @@ impl Agent {
         );
         let programs = program.map(|program| program.start(surroundings, watch, facts));
         let ended = self.runtime.block_on(requests.serve(programs));
-        self.runtime.block_on(attached.finish(&self.ground.machine));
+        self.runtime.block_on(attached.finish(&self.setup.machine));
         self.runtime.shutdown_timeout(Duration::from_millis(100));
-        self.ground.leave();
+        self.setup.leave();
         Ok(ended)
     }
 
     fn start_engine(&mut self, options: &mut AgentOptions, debug: &Arc<DebugOutput>) -> Engine {
-        let machine = &self.ground.machine;
+        let machine = &self.setup.machine;
         let mut engine = std::mem::take(&mut options.engine);
-        engine.state = self.ground.state.take();
+        engine.state = self.setup.state.take();
         engine.exports = Some(machine.export_store());
         engine.on_event = options.metrics.as_ref().map(Metrics::event_listener);
         let endpoints = options.store.take();
@@ -211,10 +211,10 @@ impl Agent {
         debug: Arc<DebugOutput>,
     ) -> (Vec<Box<dyn Attachment>>, Option<DeployQueue>) {
         let manager = ServiceManager::find(has_program);
-        let probed = self.ground.store.take();
+        let probed = self.setup.store.take();
         let probed = probed.map(|store| (store, key_of(&options.hostname)));
         let metrics = options.metrics.map(|metrics| MetricsServer { metrics, probed });
-        let control = self.ground.listener.take();
+        let control = self.setup.listener.take();
         let control =
             control.map(|listener| ControlSocket::new(listener, &options.assembly, debug, options.started));
         let deploys = self.deploys.take().zip(options.cluster);
@@ -238,7 +238,7 @@ fn boxed(attachment: Option<impl Attachment + 'static>) -> Option<Box<dyn Attach
 }
 
 /// The parts that the engine needs: the state directory, this machine, the control socket.
-struct Ground {
+struct Setup {
     machine: LocalMachine,
     store: Option<Arc<dyn Store>>,
     state: Option<StateFiles>,
@@ -248,13 +248,13 @@ struct Ground {
     _prefix: Prefix,
 }
 
-impl Ground {
+impl Setup {
     fn prepare(
         options: &AgentOptions,
         store: Option<Arc<dyn Store>>,
         is_alone: bool,
         reporter: &Reporter,
-    ) -> Result<Ground, Failure> {
+    ) -> Result<Setup, Failure> {
         let prefix = Prefix::find(&options.prefix, &options.hostname)?;
         let presence = match options.only_looks && is_alone {
             true => Presence::Onlooker,
@@ -278,7 +278,7 @@ impl Ground {
             state = state.with_guard(file);
             listener = Some(socket);
         }
-        Ok(Ground {
+        Ok(Setup {
             known: KnownFiles::take_in(&prefix.directory, &machine.host),
             machine,
             store,

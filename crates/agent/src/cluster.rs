@@ -1,7 +1,7 @@
 //! Cluster membership: the agent publishes its program, runs the newest deploy, and reports its state.
 
 use setpoint_engine::machine::ExitReason;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
 use setpoint_programs::report::Importance;

@@ -2,7 +2,7 @@
 //!
 //! - [`agent`] puts it together, and takes it down again.
 //! - [`runner`] runs the program, in whichever language it is, and reads it again; [`program_state`] is how the newest one stands.
-//! - An [`attachment`] runs beside the engine: [`control`] answers other processes, [`metrics`], [`graphviz`] and `service_manager` show how the
+//! - An [`attachment`] follows the engine: [`control`] answers other processes, [`metrics`], [`graphviz`] and `service_manager` show how the
 //!   machine stands, [`cluster`] makes this host a member.
 //! - [`deploys`] and [`membership`] are what hosts share of programs and of themselves.
 

@@ -4,7 +4,7 @@
 //!  signal, request, change of a file ──▶ this thread: Frontend::read ──▶ graphs ──▶ engine
 //! ```
 //!
-//! A `Frontend` knows a language: what is read, and when its graphs come. mcl and YAML are read into a program that evaluates on a thread of its
+//! A `Frontend` knows a language: what the runner reads, and when graphs come. mcl and YAML are read into a program that evaluates on a thread of its
 //! own; a model is executed on this thread. A new text takes the place of the old one only when the engine has accepted a graph of it.
 
 mod evaluation;
@@ -19,6 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::ProgramSource;
 use tokio::sync::Notify;
 
@@ -41,7 +42,7 @@ pub(crate) trait Frontend: Send {
     /// Reads the program again: after a request, or after a change of a file or of another input.
     fn read(&mut self, is_asked: bool) -> Reading;
 
-    /// Has another program take the place of this one at the next reading.
+    /// Replaces the program at the next reading. Only deploys do that, and models cannot be deployed.
     fn replace(&mut self, _: ProgramSource) {}
 
     /// The program of this number, which was started by a reading, has its first graph in place.
@@ -95,6 +96,7 @@ impl Programs {
         surroundings.engine.sources_busy(true);
         surroundings.state.set_reload(sender.clone());
         let frontend = frontend(sender.clone());
+        let reporter = surroundings.reporter.clone();
         let mut runner = Runner {
             watched: watch.then(|| Watched::new(&surroundings.machine, sender.clone())),
             frontend,
@@ -107,17 +109,15 @@ impl Programs {
             runner.begin();
             runner.serve(&receiver);
         };
-        let thread = std::thread::Builder::new()
-            .name("runner".to_owned())
-            .spawn(work)
-            .ok();
-        if thread.is_none() {
+        let thread = std::thread::Builder::new().name("runner".to_owned()).spawn(work);
+        if let Err(error) = &thread {
+            reporter.failure(&Failure::io("start a thread for the program", error));
             ended.notify_one();
         }
         Programs {
             sender,
             ended,
-            thread,
+            thread: thread.ok(),
         }
     }
 

@@ -164,7 +164,9 @@ impl Report for ErrorStream {
         }
         if let Some(ViewQueues { json: Some(json), .. }) = &*self.view.lock() {
             let rows = setpoint_graph::json::diagnostics_json(diagnostics, shown);
-            let _ = json.try_send(ToJson::Diagnostics(rows));
+            if json.try_send(ToJson::Diagnostics(rows)).is_err() {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 }

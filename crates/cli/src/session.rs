@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::ProgramSource;
 use setpoint_programs::module_policy::ModulePolicy;

@@ -32,7 +32,7 @@ pub(crate) use lines::Narrator;
 use people::Screen;
 pub(crate) use recap::span_text;
 pub(crate) use schema::lines_schema;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 
 /// How much a person wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //! gives them.
 //!
 //! - [`program_input`] is what a user names; [`languages`] compile and evaluate it, in whichever language it is.
-//! - [`assembly`] is what a program can use: kinds, functions, constants.
+//! - [`Assembly`] is what a program can use: kinds, functions, constants.
 //! - [`capabilities`] are the real clock, files, network and facts that sources are given; [`local_machine`] puts them together.
 //! - [`failure`] and [`report`] are how everything above says what went wrong. Nothing here prints.
 
@@ -13,11 +13,11 @@
 )]
 
 mod asked_files;
-pub mod assembly;
+mod assembly;
 pub mod capabilities;
 pub mod codes;
 pub mod command_path;
-pub mod directory_loader;
+mod directory_loader;
 pub mod environment;
 pub mod facts;
 pub mod failure;

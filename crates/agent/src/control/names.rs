@@ -8,7 +8,7 @@ use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_value::Module;
 use tokio::task::yield_now;
 
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 
 /// The kinds and functions that there are.
 pub(super) struct Names {

@@ -28,7 +28,7 @@ use super::requests::answer;
 use super::socket::{NAME, SocketFile, bind};
 use crate::attachment::{AgentHandle, Attached, Attachment};
 use crate::program_state::ProgramState;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::{Failure, system_text};
 use setpoint_programs::report::Reporter;
 

@@ -2,7 +2,7 @@
 
 use setpoint_diagnostics::visible;
 use setpoint_mcl::CompileOptions;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
 use setpoint_programs::languages::compilation::{Compilation, ProgramSource};

@@ -1,4 +1,4 @@
-//! Models, as a frontend: executed on the runner's thread, again whenever a file changes that the model was made of, or a fact that it asked for.
+//! Models, as a frontend. The runner's thread executes a model again after a change of a file of the model, or of a fact that the model uses.
 //!
 //! ```text
 //!  change of a file, of a fact, signal ──▶ runner: execute, take what this machine keeps ──▶ engine.submit
@@ -6,8 +6,8 @@
 //!                       └────────────────────── what resources publish ───────────────────────────────┘
 //! ```
 //!
-//! Changes are collected for a moment. What is wrong with the first execution ends the run; afterwards it is told, the machine stays with
-//! the newest good graph, and the next change is looked at again. A graph that is the same as before is not handed on.
+//! The runner waits until changes settle. An error in the first execution ends the run. After a later error, the machine keeps the newest valid
+//! graph until the next change. The engine does not get a graph that equals the one before.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,30 +29,30 @@ use crate::messages::Message;
 use crate::published_facts::PublishedFacts;
 use crate::surroundings::Surroundings;
 
-/// So long the first values of programs are waited for before the machine is kept without them; when they come, it is executed again.
+/// How long the first execution waits for values of included programs. Later values execute the model again.
 const FIRST_VALUES: Duration = Duration::from_secs(1);
 
-/// The same where it is not.
+/// The same if later values change nothing.
 const ONLY_VALUES: Duration = Duration::from_secs(10);
 
-/// Whether programs have news since the model was looked at. Clones are one and the same.
+/// Whether included programs have news since the last execution. Clones share it.
 #[derive(Clone, Default)]
 struct Bell(Arc<Mutex<bool>>);
 
 impl Bell {
-    /// There is news; this is done before anybody can take it.
+    /// Notes news, and does this before the runner can take it.
     fn ring(&self, action: impl FnOnce()) {
         let mut has_news = self.0.lock();
         *has_news = true;
         action();
     }
 
-    /// What there is to be taken in is taken in from here on.
+    /// The next execution takes all news up to now.
     fn silence(&self) {
         *self.0.lock() = false;
     }
 
-    /// Does this if there is none, and lets none come meanwhile.
+    /// Does this if there is no news, and holds news back while it does.
     fn if_silent(&self, action: impl FnOnce()) {
         let has_news = self.0.lock();
         if !*has_news {
@@ -74,8 +74,6 @@ const SETTLED: Duration = Duration::from_millis(50);
 pub(crate) struct ModelFrontend {
     model: ModelWork,
     surroundings: Surroundings,
-    /// Whether it follows files and values.
-    watches: bool,
     facts: PublishedFacts,
     bell: Bell,
     /// The compilation from before the run, until it begins.
@@ -85,9 +83,9 @@ pub(crate) struct ModelFrontend {
     /// The generation of the graph that the engine has.
     submitted: Option<u64>,
     findings: Findings,
-    /// What is wrong with the file of facts, as it was told last.
+    /// The problem of the file of facts, as last reported.
     wrong_facts: Option<String>,
-    /// What the model printed the last time.
+    /// The output of the last execution.
     printed: Vec<String>,
 }
 
@@ -120,7 +118,6 @@ impl ModelFrontend {
             }),
         });
         ModelFrontend {
-            watches: surroundings.follow,
             model,
             surroundings,
             facts,
@@ -134,7 +131,7 @@ impl ModelFrontend {
         }
     }
 
-    /// Takes a compilation into use, as far as it is right.
+    /// Uses a compilation, unless it is wrong.
     fn follow(&mut self, compilation: ModelCompilation) -> Reading {
         let reading = match self.take(&compilation) {
             Ok(()) => Reading::Accepted,
@@ -144,7 +141,7 @@ impl ModelFrontend {
         reading
     }
 
-    /// Compiles the model with all that is known of what it asks for.
+    /// Compiles the model with all known facts that it uses.
     fn compile(&mut self) -> ModelCompilation {
         let mut before = self.current.take();
         self.bell.silence();
@@ -155,7 +152,7 @@ impl ModelFrontend {
                 Some(before) => self.model.update(before),
                 None => self.model.compile(),
             };
-            // It is given what it asks for. With that it may ask for more, as long as there is more.
+            // With more facts, the model can ask for further ones.
             if !self.ask(&compilation) {
                 return compilation;
             }
@@ -163,7 +160,7 @@ impl ModelFrontend {
         }
     }
 
-    /// Reads the file of facts anew. What is wrong with it is told when it begins to be, also to those who follow events.
+    /// Reads the file of facts again. Reports a problem once, also as an event.
     fn reread_facts(&mut self) {
         let reporter = &self.surroundings.reporter;
         match self.model.reread_facts() {
@@ -185,19 +182,19 @@ impl ModelFrontend {
         }
     }
 
-    /// Notes which facts the model asks for. Answers whether more of them is known than it was given.
+    /// Notes which facts the model uses. Returns whether more of them are known than the model got.
     fn ask(&self, compilation: &ModelCompilation) -> bool {
         self.facts
             .ask(compilation.asked_facts(), &self.model.given_facts())
     }
 
-    /// Leaves facts to the next process. If there is no news, the machine may count as right.
+    /// Saves facts for the next process. Without news, the sources are idle.
     fn rest(&self) {
         if let Err(failure) = self.facts.leave(&self.surroundings.machine.host) {
             self.surroundings.reporter.failure(&failure);
         }
-        // What is waited for rings.
-        if self.watches && self.model.waits_for_programs() {
+        // A program that has no value yet will ring.
+        if self.surroundings.follow && self.model.waits_for_programs() {
             return;
         }
         let engine = &self.surroundings.engine;
@@ -205,10 +202,10 @@ impl ModelFrontend {
             .rest(|| self.bell.if_silent(|| engine.sources_busy(false)));
     }
 
-    /// Hands on what an execution gave.
+    /// Gives the engine the graph of an execution, and reports problems.
     ///
     /// # Errors
-    /// What is wrong with it, which was reported.
+    /// The errors of the execution, which were reported.
     fn take(&mut self, compilation: &ModelCompilation) -> Result<(), String> {
         self.print(compilation);
         let mut found = errors_first(&compilation.diagnostics);
@@ -221,7 +218,7 @@ impl ModelFrontend {
                     is_rejected = rejected.has_errors();
                     found.append(rejected);
                 }
-                // The engine has ended; so does everything.
+                // The engine has ended.
                 Err(EngineEnded) => return Ok(()),
             }
         }
@@ -237,7 +234,7 @@ impl ModelFrontend {
         self.findings.errors().map_or(Ok(()), Err)
     }
 
-    /// Prints what the model prints, where that is not what it printed the last time.
+    /// Prints the output of the model, unless it is the same as last time.
     fn print(&mut self, compilation: &ModelCompilation) {
         if let Some(execution) = &compilation.compiled.execution
             && execution.printed != self.printed
@@ -249,7 +246,7 @@ impl ModelFrontend {
         }
     }
 
-    /// Gives the engine a graph. Returns why the engine rejects it; it has said so itself.
+    /// Gives the engine a graph. Returns why the engine rejects it, which the engine has reported.
     fn submit(
         &mut self,
         compilation: &ModelCompilation,
@@ -297,7 +294,7 @@ impl Frontend for ModelFrontend {
         let Some(first) = self.first.take() else {
             return Reading::Same;
         };
-        // What a process before left was not known when it was compiled, and programs were not evaluated.
+        // The first compilation had no facts of an earlier process, and no values of programs.
         let compilation = match self.ask(&first) || self.model.has_programs() {
             true => self.compile(),
             false => first,
@@ -311,7 +308,7 @@ impl Frontend for ModelFrontend {
 
     fn read(&mut self, is_asked: bool) -> Reading {
         if is_asked {
-            // Whoever asks may know better.
+            // The user can know of changes that no watch reports.
             self.current = None;
         }
         self.surroundings.engine.sources_busy(true);

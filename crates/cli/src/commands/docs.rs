@@ -18,7 +18,7 @@ use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::exit_code;
 use crate::session::Session;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 
 /// Print the reference of whatever has a name: kinds, parameters, functions, codes

@@ -210,8 +210,8 @@ impl Arguments {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let output = &session.output;
     arguments.later.check(output)?;
-    let input = arguments.program.parse(output)?;
-    if arguments.modules.only_download && !input.is_empty() {
+    if arguments.modules.only_download && arguments.program.words() != ["empty"] {
+        let input = arguments.program.parse(output)?;
         return follow_imports(arguments.source(session, &input)?, output);
     }
     let engine = engine_options(arguments, output)?;
@@ -228,7 +228,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     // Before anybody can know that we run: who asks for a reload must not end us. The others do while nothing is made yet.
     let hangup = runtime.block_on(async { Hangup::take() })?;
     let view = View::start(&session.assembly, output, options);
-    let (end, reason, code) = match keep(session, arguments, &input, engine, &view, runtime, hangup) {
+    let (end, reason, code) = match keep(session, arguments, engine, &view, runtime, hangup) {
         Ok(ended) => {
             let end = End {
                 said: ending::said(&ended),
@@ -258,7 +258,6 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 fn keep(
     session: &Session,
     arguments: &Arguments,
-    input: &ProgramInput,
     engine: EngineOptions,
     view: &View,
     runtime: Runtime,
@@ -266,8 +265,9 @@ fn keep(
 ) -> Result<Ended, Failure> {
     let output = &session.output;
     let started = SystemTime::now();
+    let input = arguments.program.parse(output)?;
     harden();
-    let program = match first_program(session, arguments, input)? {
+    let program = match first_program(session, arguments, &input)? {
         Some(Compiled::Wrong) => return Ok(Ended::of_wrong_program()),
         Some(Compiled::Right(program)) => Some(program),
         None => None,

@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::recap::{Counts, Recap, duration_text};
 use super::{Verbosity, ViewOptions, Written};
 use crate::output::{End, Output, Prefix, Stood, ToView, lines};
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::report::{Importance, Said, headed};
 
 /// Makes text of events and messages.

@@ -15,7 +15,7 @@ use setpoint_graph::Library;
 
 use super::{entry, first_line, heading};
 use crate::session::Session;
-use setpoint_programs::assembly::Assembly;
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
 
