@@ -13,12 +13,12 @@ use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::processes::{Command, Stop};
+use setpoint_programs::failure::{Failure, system_text};
+use setpoint_programs::report::Reporter;
 use tokio::time::timeout;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 use crate::program_state::ProgramState;
-use setpoint_programs::failure::{Failure, system_text};
-use setpoint_programs::report::Reporter;
 
 /// The programs of Graphviz that lay a graph out.
 const FILTERS: [&str; 8] = [

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use setpoint_diagnostics::visible;
 use setpoint_engine::Engine;
+use setpoint_programs::report::Reporter;
 use setpoint_world::{
     Backoff, Change, Entry, Key, Lease, Operation, Outcome, Revision, Selection, Store, StoreError,
     Transaction, Watch, Watched,
@@ -21,7 +22,6 @@ use tokio::sync::watch;
 use crate::health::Health;
 use crate::program_state::ProgramState;
 pub use last_seen::{LAST_SEEN, LastSeen, all_last_seen, key_of_last_seen};
-use setpoint_programs::report::Reporter;
 
 const VERSION: u32 = 1;
 

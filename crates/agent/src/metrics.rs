@@ -19,14 +19,14 @@ mod store;
 use std::sync::Arc;
 
 use setpoint_engine::EventListener;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use setpoint_world::{Key, Store};
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 use counting::Counting;
 use exposition::Exposition;
 use server::Listener;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 use store::{MeteredStore, StoreMeter};
 
 /// Where it listens if nobody says otherwise.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::{StateDirectory, StateError};
-
 use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
 

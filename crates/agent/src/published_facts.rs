@@ -18,11 +18,11 @@ use setpoint_graph::ResourceId;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::sync::Mutex;
+use setpoint_programs::facts::{Facts, parse_facts};
+use setpoint_programs::failure::Failure;
 use setpoint_value::Value;
 
 use crate::messages::Message;
-use setpoint_programs::facts::{Facts, parse_facts};
-use setpoint_programs::failure::Failure;
 
 /// What the resources of a run published, now or in a process before. Clones are one and the same.
 #[derive(Clone)]

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use setpoint_engine::{Engine, Event, EventKind, EventStream};
+use setpoint_programs::failure::Failure;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
-
-use setpoint_programs::failure::Failure;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 use crate::health::Health;

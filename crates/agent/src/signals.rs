@@ -2,9 +2,8 @@
 
 use std::io::IsTerminal;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use setpoint_programs::failure::Failure;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A signal that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

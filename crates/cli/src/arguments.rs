@@ -6,16 +6,16 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use setpoint_mcl::CompileOptions;
-
-use crate::later::CompileLater;
-use crate::output::Output;
 use setpoint_agent::prefix::Prefix;
+use setpoint_mcl::CompileOptions;
 use setpoint_programs::capabilities::system_hostname;
 use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::module_policy::{Fetch, ModulePolicy};
 use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
+
+use crate::later::CompileLater;
+use crate::output::Output;
 
 /// The languages in which programs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -29,12 +29,12 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Keeps a machine in the state that a program describes.
 #[derive(Debug, Parser)]

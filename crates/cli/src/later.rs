@@ -3,10 +3,10 @@
 //! An option whose promise cannot be kept is refused by name instead of being ignored.
 
 use clap::Args;
+use setpoint_programs::failure::Failure;
 
 use crate::output::Output;
 use crate::store_arguments::parse_addresses;
-use setpoint_programs::failure::Failure;
 
 /// Options of compiling.
 #[derive(Debug, Clone, Default, Args)]

@@ -14,16 +14,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use setpoint_world::{Access, Grants, Key, Rights, RightsChange, Selection};
-
 use setpoint_agent::deploys::{CLEARED, CLEARING, DEPLOYS, FILES, STORAGE};
 use setpoint_agent::membership::{LAST_SEEN, MEMBERS, key_of_last_seen};
-use setpoint_programs::capabilities::KEYS;
-use setpoint_programs::capabilities::key_of;
 use setpoint_programs::capabilities::world::elections::{CANDIDATES, DECIDERS, SCHEDULER, SCHEDULES};
 use setpoint_programs::capabilities::world::exports::{EVERYONE, EXPORTED, EXPORTING};
 use setpoint_programs::capabilities::world::keys::below;
 use setpoint_programs::capabilities::world::strings::{HOST_STRINGS, STRINGS};
+use setpoint_programs::capabilities::{KEYS, key_of};
+use setpoint_world::{Access, Grants, Key, Rights, RightsChange, Selection};
 
 /// What is to be allowed.
 #[derive(Debug, Clone, Default)]

@@ -7,11 +7,11 @@ use setpoint_agent::agent::NAMESPACE;
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::ssh::{HostKey, IdentityChoice, SshAddress, SshOptions};
 use setpoint_host::users::own_home;
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
 use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
 
 use crate::output::Output;
-use setpoint_programs::environment;
-use setpoint_programs::failure::Failure;
 
 /// The store that hosts share.
 #[derive(Debug, Clone, Default, Args)]

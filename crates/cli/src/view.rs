@@ -22,6 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel as plain
 use std::time::{Duration, Instant};
 
 use setpoint_agent::attachment::{AgentHandle, Attached, Attachment};
+use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, channel};
@@ -32,7 +33,6 @@ pub(crate) use lines::Narrator;
 use people::Screen;
 pub(crate) use recap::span_text;
 pub(crate) use schema::lines_schema;
-use setpoint_programs::Assembly;
 
 /// How much a person wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

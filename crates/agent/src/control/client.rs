@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use setpoint_diagnostics::visible;
+use setpoint_programs::failure::{Failure, system_text};
 
 use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request, ResourceStatus, Unknown};
 use super::socket;
 use crate::prefix::OF_ROOT;
-use setpoint_programs::failure::{Failure, system_text};
 
 /// How long the process may take to begin to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);

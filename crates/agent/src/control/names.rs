@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use setpoint_diagnostics::{Closest, closest, did_you_mean};
 use setpoint_engine::KindSpec;
 use setpoint_graph::{DesiredGraph, ResourceId};
+use setpoint_programs::Assembly;
 use setpoint_value::Module;
 use tokio::task::yield_now;
-
-use setpoint_programs::Assembly;
 
 /// The kinds and functions that there are.
 pub(super) struct Names {

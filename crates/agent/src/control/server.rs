@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use setpoint_diagnostics::visible;
 use setpoint_engine::{DebugOutput, Engine, EventStream};
+use setpoint_programs::Assembly;
+use setpoint_programs::failure::{Failure, system_text};
+use setpoint_programs::report::Reporter;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
@@ -28,9 +31,6 @@ use super::requests::answer;
 use super::socket::{NAME, SocketFile, bind};
 use crate::attachment::{AgentHandle, Attached, Attachment};
 use crate::program_state::ProgramState;
-use setpoint_programs::Assembly;
-use setpoint_programs::failure::{Failure, system_text};
-use setpoint_programs::report::Reporter;
 
 /// Clients that may be connected at a time.
 const MOST_CLIENTS: usize = 64;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use setpoint_programs::report::Reporter;
 use setpoint_world::{Backoff, Revision, Selection, Watched};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
 use super::files::NotFetched;
 use super::{DEPLOYS, Deploys, Frontend, Record, Stored};
-use setpoint_programs::report::Reporter;
 
 /// A deploy that is there to be run.
 pub struct Deployed {

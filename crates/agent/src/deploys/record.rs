@@ -1,7 +1,6 @@
 //! What a deploy says.
 
 use serde::{Deserialize, Serialize};
-
 use setpoint_programs::imposed::Imposed;
 
 /// What records are written as. Others are refused, not guessed at.

@@ -16,12 +16,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use setpoint_programs::failure::{Failure, system_text};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::exposition::{Exposition, Format};
-use setpoint_programs::failure::{Failure, system_text};
 
 /// Connections at a time.
 const CONNECTIONS: usize = 16;

@@ -11,15 +11,14 @@ use setpoint_cf::export::State;
 use setpoint_cf::{json, syntax};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_graph::Library;
+use setpoint_programs::failure::{Failure, system_text};
+use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
+use setpoint_programs::report::{Importance, errors_first};
 
 use crate::arguments::{checked_hostname, parse_assignment};
 use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
-use setpoint_programs::failure::{Failure, system_text};
-use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
-use setpoint_programs::report::Importance;
-use setpoint_programs::report::errors_first;
 
 /// Look at a model (`.cf`): what it is, what it becomes, what it waits for
 ///

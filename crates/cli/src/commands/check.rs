@@ -8,22 +8,21 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 use setpoint_graph::json::diagnostics_json;
 use setpoint_mcl::format;
 use setpoint_mcl::syntax::{StmtKind, parse};
+use setpoint_programs::codes::UNFORMATTED;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::report::{Importance, errors_first};
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::exit_code;
 use crate::process::use_huge_pages;
 use crate::session::Session;
-use setpoint_agent::runner::NO_RESOURCES;
-use setpoint_programs::codes::UNFORMATTED;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::languages::compilation::Compilation;
-use setpoint_programs::report::Importance;
-use setpoint_programs::report::errors_first;
 
 /// Check a program: syntax, modules, names, types, layout
 ///

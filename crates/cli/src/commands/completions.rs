@@ -2,11 +2,11 @@
 
 use clap::Args;
 use clap_complete::Shell;
+use setpoint_programs::failure::Failure;
 
 use super::grammar;
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::failure::Failure;
 
 /// Print the completions for a shell
 ///

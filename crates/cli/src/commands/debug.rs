@@ -1,14 +1,14 @@
 //! `setpoint debug`: of whom a running process says more.
 
 use clap::{Args, Subcommand};
+use setpoint_agent::control::client::missing;
+use setpoint_agent::control::protocol::{Answer, Ask};
 use setpoint_diagnostics::visible;
+use setpoint_programs::failure::Failure;
 
 use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
-use setpoint_agent::control::client::missing;
-use setpoint_agent::control::protocol::{Answer, Ask};
-use setpoint_programs::failure::Failure;
 
 /// Let a running `setpoint run` say more of some resources and functions
 ///

@@ -8,7 +8,12 @@ mod waiting;
 use std::time::Duration;
 
 use clap::Args;
+use setpoint_agent::deploys::{Commits, Deploys, Frontend, NotAdded, Record, Rollout, record_of};
 use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::imposed::Imposed;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::report::{Importance, errors_first};
 
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::exit_code;
@@ -18,12 +23,6 @@ use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use commits::commits;
 use rollout::Waves;
-use setpoint_agent::deploys::{Commits, Deploys, Frontend, NotAdded, Record, Rollout, record_of};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::imposed::Imposed;
-use setpoint_programs::languages::compilation::Compilation;
-use setpoint_programs::report::Importance;
-use setpoint_programs::report::errors_first;
 pub(super) use waiting::shown;
 use waiting::wait_for_members;
 

@@ -14,12 +14,12 @@ use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
 use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema, Secrecy};
 use setpoint_mcl::writable_parameters;
+use setpoint_programs::Assembly;
+use setpoint_programs::failure::Failure;
 use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::exit_code;
 use crate::session::Session;
-use setpoint_programs::Assembly;
-use setpoint_programs::failure::Failure;
 
 /// Print the reference of whatever has a name: kinds, parameters, functions, codes
 ///

@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use setpoint_agent::control::client::missing;
+use setpoint_agent::control::protocol::{Answer, Ask};
 use setpoint_engine::Event;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use crate::exit_code;
 use crate::prefix_arguments::ProcessArguments;
 use crate::session::Session;
 use crate::view::{Narrator, Verbosity};
-use setpoint_agent::control::client::missing;
-use setpoint_agent::control::protocol::{Answer, Ask};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Show what a running `setpoint run` does
 ///

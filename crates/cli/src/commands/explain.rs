@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use clap::Args;
 use setpoint_diagnostics::did_you_mean;
+use setpoint_programs::codes;
+use setpoint_programs::failure::Failure;
 
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::codes;
-use setpoint_programs::failure::Failure;
 
 use crate::page;
 

@@ -12,9 +12,13 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use setpoint_agent::signals::{Hangup, Request, Signals, StopSignal};
 use setpoint_diagnostics::{visible, without_system_numbers};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::{Command, Exit, LineEvent, Processes, RunError, Signal};
+use setpoint_programs::command_path::command_path;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use tokio::time::timeout;
 
 pub(super) use places::{Places, make_directory};
@@ -26,10 +30,6 @@ use crate::session::Session;
 use lock::FileLock;
 use log::Log;
 use script::Script;
-use setpoint_agent::signals::{Hangup, Request, Signals, StopSignal};
-use setpoint_programs::command_path::command_path;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// How long a script has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(15);

@@ -7,10 +7,10 @@ use clap::Args;
 use setpoint_diagnostics::{SourceMap, visible, without_system_numbers};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::format::{FormatError, format_file};
+use setpoint_programs::failure::{Failure, system_text};
 
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::failure::{Failure, system_text};
 
 /// Format programs
 ///

@@ -5,20 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use setpoint_agent::prefix::Prefix;
+use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_cf::errors::told;
 use setpoint_engine::{Additions, Preparation, additions, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
-use setpoint_value::{Type, Value, quote};
-
-use super::modules::follow_imports;
-use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
-use crate::exit_code;
-use crate::output::Output;
-use crate::session::Session;
-use crate::store_arguments::StoreArguments;
-use setpoint_agent::prefix::Prefix;
-use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::first_graph;
@@ -28,6 +20,14 @@ use setpoint_programs::languages::model::ModelWork;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
 use setpoint_programs::program_input::ProgramInput;
 use setpoint_programs::report::errors_first;
+use setpoint_value::{Type, Value, quote};
+
+use super::modules::follow_imports;
+use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
+use crate::exit_code;
+use crate::output::Output;
+use crate::session::Session;
+use crate::store_arguments::StoreArguments;
 
 /// Print the desired graph of a program
 ///

@@ -1,16 +1,16 @@
 //! `setpoint keys`: the public keys of the hosts of a cluster, to which secrets are encrypted.
 
 use clap::Args;
+use setpoint_agent::membership::{key_of_last_seen, key_of_member};
 use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_programs::capabilities::{KEYS, host_of_key, key_of};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use setpoint_world::{Operation, Outcome, Selection, State, Transaction};
 
 use crate::exit_code;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
-use setpoint_agent::membership::{key_of_last_seen, key_of_member};
-use setpoint_programs::capabilities::{KEYS, host_of_key, key_of};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Show the public keys of the hosts of a cluster, to which secrets are encrypted
 ///

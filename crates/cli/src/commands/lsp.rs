@@ -8,12 +8,6 @@ use setpoint_diagnostics::Loader;
 use setpoint_graph::Library;
 use setpoint_host::sync::Mutex;
 use setpoint_lsp::{Ending, Files, Setup, Transport, serve};
-
-use crate::arguments::modules_directory;
-use crate::exit_code;
-use crate::output::Output;
-use crate::page;
-use crate::session::Session;
 use setpoint_programs::DirectoryLoader;
 use setpoint_programs::capabilities::system_hostname;
 use setpoint_programs::failure::Failure;
@@ -21,6 +15,12 @@ use setpoint_programs::languages::included_models::IncludedModels;
 use setpoint_programs::languages::included_programs::{IncludedPrograms, with_programs};
 use setpoint_programs::languages::model::ModelSettings;
 use setpoint_programs::languages::model_loader::model_loader;
+
+use crate::arguments::modules_directory;
+use crate::exit_code;
+use crate::output::Output;
+use crate::page;
+use crate::session::Session;
 
 /// Serve an editor: diagnostics while typing, completion, navigation, formatting
 ///

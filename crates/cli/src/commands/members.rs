@@ -1,13 +1,13 @@
 //! `setpoint members`: the hosts of a cluster, and how each stands.
 
 use clap::Args;
+use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_last_seen, all_members};
+use setpoint_programs::failure::Failure;
 
 use super::deploy::shown;
 use crate::exit_code;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
-use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_last_seen, all_members};
-use setpoint_programs::failure::Failure;
 
 /// Show the hosts of a cluster, with the deploy that each runs and how it stands
 ///

@@ -6,15 +6,15 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use setpoint_diagnostics::visible;
 use setpoint_mcl::RemoteImport;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
+use setpoint_programs::module_policy::{Fetch, ModulePolicy};
+use setpoint_programs::modules::{LockFile, Standing, commit_of, standing};
 
 use crate::arguments::{DownloadPatience, ProgramArguments};
 use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
-use setpoint_programs::module_policy::{Fetch, ModulePolicy};
-use setpoint_programs::modules::{LockFile, Standing, commit_of, standing};
 
 /// Fetch, update and list the modules that a program imports by address
 ///

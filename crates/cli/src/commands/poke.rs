@@ -1,14 +1,14 @@
 //! `setpoint poke`: looks at resources again.
 
 use clap::Args;
+use setpoint_agent::control::protocol::{Answer, Ask};
 use setpoint_diagnostics::visible;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
-use setpoint_agent::control::protocol::{Answer, Ask};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Let a running `setpoint run` look at resources again
 ///

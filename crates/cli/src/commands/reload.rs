@@ -1,13 +1,13 @@
 //! `setpoint reload`: the program of a running process is read again.
 
 use clap::Args;
+use setpoint_agent::control::protocol::{Answer, Ask};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
-use setpoint_agent::control::protocol::{Answer, Ask};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Let a running `setpoint run` read its program again
 ///

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use setpoint_world::{Access, EtcdStore, Rights, RightsChange, Selection, StoreError};
 
 use crate::exit_code;
 use crate::rights::{Granted, HostRights, Roles, role_in_words};
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Show or change who may do what in a cluster, as users and roles of its etcd
 ///

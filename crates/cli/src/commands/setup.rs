@@ -9,11 +9,11 @@ mod unit;
 mod unit_words;
 
 use clap::{Args, Subcommand};
+use setpoint_programs::failure::Failure;
 
 pub(super) use dependencies::packages_of;
 
 use crate::session::Session;
-use setpoint_programs::failure::Failure;
 
 /// Prepare a machine: the packages that are called, the unit that runs, scripts for a first start
 #[derive(Debug, Args)]

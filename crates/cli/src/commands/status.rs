@@ -6,17 +6,17 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde::Serialize;
+use setpoint_agent::control::client::Client;
+use setpoint_agent::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
+use setpoint_agent::health::{Health, counts_text, resources, standing_text};
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::machine::{Standing, StandingCounts};
+use setpoint_programs::failure::Failure;
 
 use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 use crate::view::span_text;
-use setpoint_agent::control::client::Client;
-use setpoint_agent::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
-use setpoint_agent::health::{Health, counts_text, resources, standing_text};
-use setpoint_programs::failure::Failure;
 
 /// Show how a running `setpoint run` keeps this machine
 ///

@@ -4,9 +4,9 @@ mod block_device;
 mod grow;
 
 use clap::{Args, Subcommand};
+use setpoint_programs::failure::Failure;
 
 use crate::session::Session;
-use setpoint_programs::failure::Failure;
 
 /// Do a single task on this machine
 #[derive(Debug, Args)]

@@ -7,9 +7,9 @@ use std::fmt::Write;
 use setpoint_diagnostics::{
     CodeInfo, Diagnostic, Diagnostics, RenderStyle, Severity, SourceMap, Span, render, visible,
 };
+use setpoint_programs::report::{Importance, Said, headed};
 
 use crate::pages::page;
-use setpoint_programs::report::{Importance, Said, headed};
 
 /// How many diagnostics of one code are shown in full.
 const IN_FULL: usize = 5;

@@ -4,7 +4,6 @@
 use setpoint_engine::{Event, EventKind, RunSummary};
 use setpoint_graph::ResourceId;
 use setpoint_host::journal::{JOURNAL, JournalEntry, LogSocket};
-
 use setpoint_programs::report::Said;
 
 /// What lines are about.

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use setpoint_engine::{Event, EventKind, EventStream};
+use setpoint_programs::failure::system_text;
 use tokio::sync::mpsc::Receiver;
 
 use super::Written;
 use super::recap::{Counts, Recap};
 use crate::output::Output;
-use setpoint_programs::failure::system_text;
 
 /// Version of the lines' schema. It rises when something that a reader may rely on changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;

@@ -10,11 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
+use setpoint_programs::report::{Importance, Said, headed};
 
 use self::run::{Found, Run, Words};
 use super::Verbosity;
 use super::recap::{duration_text, some_of};
-use setpoint_programs::report::{Importance, Said, headed};
 
 const NAME: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

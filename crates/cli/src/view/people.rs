@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use setpoint_engine::{Event, EventKind, EventStream};
+use setpoint_programs::Assembly;
+use setpoint_programs::report::{Importance, Said, headed};
 use tokio::sync::mpsc::Receiver;
 
 use super::journal::{About, Journal, Subjects};
@@ -12,8 +14,6 @@ use super::progress::Progress;
 use super::recap::{Counts, Recap, duration_text};
 use super::{Verbosity, ViewOptions, Written};
 use crate::output::{End, Output, Prefix, Stood, ToView, lines};
-use setpoint_programs::Assembly;
-use setpoint_programs::report::{Importance, Said, headed};
 
 /// Makes text of events and messages.
 pub(super) struct Screen {

@@ -7,11 +7,11 @@ use setpoint_diagnostics::{Diagnostic, LoadError, Loader};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::lint::{apply, fixes};
 use setpoint_mcl::{Entry, format};
-
-use crate::output::Output;
 use setpoint_programs::failure::{Failure, system_text};
 use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
 use setpoint_programs::report::Importance;
+
+use crate::output::Output;
 
 /// A change may make room for another one. No program needs more rounds than this; who makes one that does is not followed further.
 pub(super) const MOST_ROUNDS: usize = 50;

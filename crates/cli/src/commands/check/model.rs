@@ -10,14 +10,13 @@ use setpoint_cf::format;
 use setpoint_cf::lint::lint;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, apply, fixes};
 use setpoint_graph::json::diagnostics_json;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::model::ModelWork;
+use setpoint_programs::report::{Importance, errors_first};
 
 use super::{Arguments, Deny, fix, unformatted};
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::languages::model::ModelWork;
-use setpoint_programs::report::Importance;
-use setpoint_programs::report::errors_first;
 
 pub(super) fn check(output: &Output, model: &ModelWork, arguments: &Arguments) -> Result<u8, Failure> {
     let begin = Instant::now();

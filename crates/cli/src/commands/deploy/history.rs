@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use setpoint_agent::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
 use setpoint_diagnostics::{visible, visible_lines};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use super::rollout::Waves;
 use super::waiting::{Members, shown};
 use super::{Arguments, arrive, cannot, number_of};
 use crate::exit_code;
 use crate::session::Session;
-use setpoint_agent::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// How many deploys stay when nobody says.
 const KEPT: usize = 10;

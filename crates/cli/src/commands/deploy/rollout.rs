@@ -9,7 +9,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use globset::{Glob, GlobMatcher};
+use setpoint_agent::deploys::{Deploys, Place, Rollout};
+use setpoint_agent::membership::{MemberOfCluster, Standing};
 use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
@@ -17,10 +21,6 @@ use super::history::existing;
 use super::waiting::{Members, shown, wait_for, wait_for_members};
 use super::{Arguments, cannot};
 use crate::session::Session;
-use setpoint_agent::deploys::{Deploys, Place, Rollout};
-use setpoint_agent::membership::{MemberOfCluster, Standing};
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// In which order hosts take a deploy.
 pub(super) struct Waves {

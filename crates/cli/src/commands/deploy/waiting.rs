@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use setpoint_agent::deploys::Deploys;
+use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
 use setpoint_diagnostics::visible;
+use setpoint_programs::failure::Failure;
 use setpoint_world::{Change, Entry, Key, Selection, Snapshot, Store, Watch, Watched};
 use tokio::time::Instant;
 
 use super::cannot;
 use crate::exit_code;
 use crate::session::Session;
-use setpoint_agent::deploys::Deploys;
-use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
-use setpoint_programs::failure::Failure;
 
 /// How long is waited before a store that is away is asked again.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use setpoint_programs::Assembly;
+use setpoint_programs::failure::Failure;
 use setpoint_value::Module;
 
 use super::super::all_commands;
 use super::{all_kinds, module_body, title, visible};
-use setpoint_programs::Assembly;
-use setpoint_programs::failure::Failure;
 
 /// What an editor of the pages must know, invisible to readers.
 const NOTE: &str =

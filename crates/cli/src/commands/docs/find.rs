@@ -7,6 +7,8 @@ use setpoint_diagnostics::{CodeInfo, did_you_mean};
 use setpoint_graph::{Constant, KindSchema, MetaName, MetaParameters, ParameterSchema};
 use setpoint_mcl::lint::{RULES, Rule};
 use setpoint_mcl::writable_parameters;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::{Assembly, codes};
 use setpoint_value::{FunctionSpec, Module};
 
 use super::models::{self, Thing};
@@ -14,8 +16,6 @@ use super::{
     constant_value, entry, first_line, function_line, function_page, kind_page, module_page, parameter_title,
     schemas, visible, with_form,
 };
-use setpoint_programs::failure::Failure;
-use setpoint_programs::{Assembly, codes};
 
 use crate::page;
 

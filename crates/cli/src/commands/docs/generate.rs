@@ -7,12 +7,12 @@ use serde_json::{Map, Value as Json, json};
 use setpoint_graph::KindSchema;
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::writable_parameters;
+use setpoint_programs::failure::Failure;
 use setpoint_value::FunctionSpec;
 
 use super::{calls, schemas, visible, with_form};
 use crate::exit_code;
 use crate::session::Session;
-use setpoint_programs::failure::Failure;
 
 /// What is written, and where.
 #[derive(Debug, Args)]

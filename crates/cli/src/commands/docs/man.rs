@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap_mangen::Man;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
+use setpoint_programs::failure::Failure;
 
 use super::super::all_commands;
-use setpoint_programs::failure::Failure;
 
 /// Writes a page for each command.
 pub(super) fn write(directory: &Path) -> Result<(), Failure> {

@@ -12,12 +12,12 @@ use setpoint_cf::ids::NamespaceId;
 use setpoint_cf::project::MAIN;
 use setpoint_diagnostics::did_you_mean;
 use setpoint_graph::Library;
-
-use super::{entry, first_line, heading};
-use crate::session::Session;
 use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
+
+use super::{entry, first_line, heading};
+use crate::session::Session;
 
 /// The names of a list are padded up to this width.
 const WIDEST: usize = 44;

@@ -5,9 +5,9 @@ use std::fs::File;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use setpoint_host::files::{AbsolutePath, Entry, LockHolder};
+use setpoint_programs::failure::Failure;
 
 use super::places::make_directory;
-use setpoint_programs::failure::Failure;
 
 /// A lock that is held. It is given back however its holder ends.
 #[must_use = "dropping it gives the lock back"]

@@ -1,9 +1,8 @@
 //! Where scripts are, and what belongs to them.
 
 use clap::Args;
-use setpoint_host::files::{AbsolutePath, Entry, FileError};
-
 use setpoint_agent::prefix::OF_ROOT;
+use setpoint_host::files::{AbsolutePath, Entry, FileError};
 use setpoint_programs::failure::Failure;
 
 /// Where what is.

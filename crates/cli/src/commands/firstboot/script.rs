@@ -8,11 +8,11 @@ use setpoint_diagnostics::{SourceMap, did_you_mean, visible};
 use setpoint_host::files::{
     AbsolutePath, Committer, Content, Directory, Entry, FileError, FileType, Replace,
 };
+use setpoint_programs::failure::{Failure, system_text};
 use setpoint_yaml::tree::{self, Yaml};
 
 use super::places::make_directory;
 use crate::output::Output;
-use setpoint_programs::failure::{Failure, system_text};
 
 /// How the names end of files with what holds for a script.
 const OPTIONS: &str = ".yaml";

@@ -7,11 +7,11 @@ use setpoint_diagnostics::visible;
 use setpoint_engine::machine::Options;
 use setpoint_engine::{EngineOptions, Preparation};
 use setpoint_host::files::{AbsolutePath, Entry};
-
-use super::Arguments;
 use setpoint_programs::environment;
 use setpoint_programs::failure::{Failure, system_text};
 use setpoint_programs::report::Reporter;
+
+use super::Arguments;
 
 /// After so long without an answer, a resource is said not to answer. A disk under load takes seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
 use crate::commands::firstboot::{Places, make_directory};
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// The unit as it is shipped; only the command line is another.
 const SHIPPED: &str = include_str!("../../../../../packaging/setpoint-firstboot.service");

@@ -3,12 +3,12 @@
 use std::process::Command;
 
 use clap::Args;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use super::dependencies::{DEPENDENCIES, Distribution};
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Print the command that installs the packages whose programs are called, or run it
 #[derive(Debug, Args)]

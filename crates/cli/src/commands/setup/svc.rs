@@ -1,14 +1,14 @@
 //! `setpoint setup svc`: the unit that keeps this machine, written for it, enabled and started.
 
 use clap::Args;
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
 
 use super::given_store::GivenStore;
 use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::environment;
-use setpoint_programs::failure::Failure;
 
 /// The unit as it is shipped; only the command lines are others.
 const SHIPPED: &str = include_str!("../../../../../packaging/setpoint.service");

@@ -10,11 +10,11 @@ use setpoint_diagnostics::visible;
 use setpoint_host::bus::Buses;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
 use setpoint_host::systemd::{JobResult, ServiceManager, ServiceManagers, Unit as UnitState, UnitName};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 use sha2::{Digest, Sha256};
 
 use crate::output::Output;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Where units of this machine's administrator are.
 const DIRECTORY: &str = "/etc/systemd/system";

@@ -7,14 +7,14 @@ use serde::Deserialize;
 use setpoint_diagnostics::visible;
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::processes::{Command, Exit, Finished, Processes, RunError, Stop};
+use setpoint_programs::command_path::command_path;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 use super::block_device::{BlockDevice, Partition};
 use crate::commands::setup::packages_of;
 use crate::exit_code;
 use crate::output::Output;
-use setpoint_programs::command_path::command_path;
-use setpoint_programs::failure::Failure;
-use setpoint_programs::report::Importance;
 
 /// Let the partition, the encryption and the file system of a mount take all room of the disk
 ///
