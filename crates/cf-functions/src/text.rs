@@ -215,31 +215,38 @@ pub fn write_representation(datum: &Datum, naming: Naming<'_>, out: &mut String)
         Datum::Unknown(_) => return Err(NoText::Unknown),
         Datum::Deferred(_) => return Err(NoText::Deferred),
         Datum::List(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_representation(item, naming, out)?;
-            }
-            out.push(']');
+            write_separated('[', items.iter(), ']', out, |item, out| {
+                write_representation(item, naming, out)
+            })?;
         }
-        Datum::Dict(dict) => {
-            out.push('{');
-            for (index, (key, value)) in dict.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_quoted(key, out);
-                out.push_str(": ");
-                write_representation(value, naming, out)?;
-            }
-            out.push('}');
-        }
+        Datum::Dict(dict) => write_separated('{', dict.iter(), '}', out, |(key, value), out| {
+            write_quoted(key, out);
+            out.push_str(": ");
+            write_representation(value, naming, out)
+        })?,
     }
     if out.len() > LONGEST_TEXT {
         return Err(NoText::TooLong);
     }
+    Ok(())
+}
+
+/// Writes items between two brackets, with commas between them.
+pub(crate) fn write_separated<T, E>(
+    open: char,
+    items: impl Iterator<Item = T>,
+    close: char,
+    out: &mut String,
+    mut write: impl FnMut(T, &mut String) -> Result<(), E>,
+) -> Result<(), E> {
+    out.push(open);
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        write(item, out)?;
+    }
+    out.push(close);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use setpoint_value::{LONGEST_TEXT, Mark, Marks};
 use super::{Call, unusable, validators};
 use crate::context::{Failure, Read};
 use crate::equality::{is_same, write_key};
-use crate::text::{Form, NoText, float_representation, text};
+use crate::text::{Form, NoText, float_representation, text, write_separated};
 
 type Answer = Result<Datum, Failure>;
 
@@ -223,27 +223,15 @@ fn write_json(datum: &Datum, call: &Call<'_>, out: &mut String) -> Result<(), Fa
         Datum::Float(float) => out.push_str(&float_representation(*float)),
         Datum::Text(text) => write_json_text(text, out),
         Datum::List(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_json(item, call, out)?;
-            }
-            out.push(']');
+            write_separated('[', items.iter(), ']', out, |item, out| {
+                write_json(item, call, out)
+            })?;
         }
-        Datum::Dict(dict) => {
-            out.push('{');
-            for (index, (key, value)) in dict.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_json_text(key, out);
-                out.push_str(": ");
-                write_json(value, call, out)?;
-            }
-            out.push('}');
-        }
+        Datum::Dict(dict) => write_separated('{', dict.iter(), '}', out, |(key, value), out| {
+            write_json_text(key, out);
+            out.push_str(": ");
+            write_json(value, call, out)
+        })?,
         other => {
             return Err(Failure::Other(format!(
                 "`{}` has no form in JSON",
