@@ -2,7 +2,10 @@
 
 use setpoint_value::{CallError, Module, function};
 
-use crate::golang::strings::{STRINGS_CONTAINS, STRINGS_HAS_PREFIX, STRINGS_HAS_SUFFIX, STRINGS_REPLACE_ALL};
+use crate::golang::strings::{
+    STRINGS_CONTAINS, STRINGS_HAS_PREFIX, STRINGS_HAS_SUFFIX, STRINGS_REPLACE_ALL, STRINGS_TO_LOWER,
+    STRINGS_TO_UPPER, STRINGS_TRIM_SPACE,
+};
 use crate::golang::text;
 use crate::text_builder;
 
@@ -19,9 +22,9 @@ pub(crate) static MODULE: Module = Module::new(
         &RIGHT_PAD,
         &SPLIT,
         &SUBSTR,
-        &TO_LOWER,
-        &TO_UPPER,
-        &TRIM_SPACE,
+        &STRINGS_TO_LOWER,
+        &STRINGS_TO_UPPER,
+        &STRINGS_TRIM_SPACE,
     ],
 );
 
@@ -114,33 +117,6 @@ fn substr(
         .and_then(|(low, high)| s.get(low..high))
         .map(<[u8]>::to_vec)
         .ok_or_else(|| CallError::catchable("low/high out of range"))
-}
-
-/// Every letter in lower case.
-#[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
-fn to_lower(
-    /// The text.
-    a: &[u8],
-) -> String {
-    text::to_lower(a)
-}
-
-/// Every letter in upper case.
-#[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
-fn to_upper(
-    /// The text.
-    a: &[u8],
-) -> String {
-    text::to_upper(a)
-}
-
-/// `a` without the blanks at both ends.
-#[function(example(call = r#"strings.trim_space("  a b ")"#, result = r#""a b""#))]
-fn trim_space(
-    /// The text.
-    a: &[u8],
-) -> Vec<u8> {
-    text::trim_space(a).to_vec()
 }
 
 /// What must stand beside `s` so that there are at least `length` bytes.

@@ -8,7 +8,7 @@ mod direct;
 mod error;
 mod serve;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use zbus::OwnedMatchRule;
 pub use zbus::OwnedObjectPath;
 use zbus::conn::Builder;
@@ -33,6 +33,10 @@ use crate::sync::Mutex;
 const CONNECTING: Duration = Duration::from_secs(25);
 /// How long an answer may take, if nothing else is said.
 pub const ANSWERING: Duration = Duration::from_secs(60);
+
+/// How many calls to one service may wait for their answers at a time. A bus lets a connection have 128 of them, of all services together; one service that does
+/// not answer must leave room for the others.
+const MOST_CALLS: usize = 60;
 
 /// Where a bus is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +123,8 @@ pub struct Following {
 #[derive(Debug, Clone)]
 pub struct Link {
     connection: zbus::Connection,
+    /// The room for calls to each service.
+    calls: Arc<Mutex<HashMap<Box<str>, Arc<Semaphore>>>>,
     /// What it leads to, in words. One for each connection.
     bus: Arc<str>,
 }
@@ -283,6 +289,7 @@ impl Shared {
         };
         let link = Link {
             connection,
+            calls: Arc::default(),
             bus: self.address.to_string().into(),
         };
         *self.link.lock() = Some(link.clone());
@@ -363,10 +370,15 @@ impl Link {
             interface,
             name,
         } = method;
+        let room = self.room(service);
         let service = (!self.is_direct()).then_some(service);
-        let call = self
-            .connection
-            .call_method(service, path, Some(interface), name, arguments);
+        let call = async {
+            // Never closed.
+            let _room = room.acquire().await;
+            self.connection
+                .call_method(service, path, Some(interface), name, arguments)
+                .await
+        };
         let answer = match tokio::time::timeout(limit, call).await {
             Ok(answer) => answer.map_err(|error| self.failed(&error))?,
             Err(_) => return Err(BusError::Silent { limit }),
@@ -394,6 +406,17 @@ impl Link {
                 reason: format!("`{}` is no text", property.name).into(),
             }),
         }
+    }
+
+    /// The room for calls to a service.
+    fn room(&self, service: &str) -> Arc<Semaphore> {
+        let mut calls = self.calls.lock();
+        if let Some(room) = calls.get(service) {
+            return room.clone();
+        }
+        let room = Arc::new(Semaphore::new(MOST_CALLS));
+        calls.insert(service.into(), room.clone());
+        room
     }
 
     /// Whether it leads to a service itself, without a bus in between.

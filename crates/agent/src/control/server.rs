@@ -21,6 +21,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{AbortHandle, JoinHandle, JoinSet, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::history::History;
 use super::names::Names;
@@ -118,6 +119,8 @@ pub(super) struct Shared {
     /// There is more history, or it has come to its end.
     pub(super) news: Notify,
     pub(super) has_ended: Cell<bool>,
+    /// The process ends: nobody rests any more.
+    ending: CancellationToken,
     clients: Cell<usize>,
 }
 
@@ -162,6 +165,7 @@ impl Server {
                 history: RefCell::default(),
                 news: Notify::new(),
                 has_ended: Cell::new(false),
+                ending: CancellationToken::new(),
                 clients: Cell::new(0),
             });
             LocalSet::new().block_on(&runtime, async {
@@ -211,6 +215,7 @@ async fn serve(
         }
     }
     // The engine has ended; whoever follows it hears the last of it.
+    shared.ending.cancel();
     let _ = timeout(LAST_WORDS, history).await;
     let _ = timeout(LAST_WORDS, async { while clients.join_next().await.is_some() {} }).await;
 }
@@ -226,7 +231,8 @@ async fn remember(shared: Rc<Shared>, mut events: EventStream) {
             }
         }
         shared.news.notify_waiters();
-        sleep(BREATH).await;
+        // An end does not wait for the rest of the pause.
+        let _ = timeout(BREATH, shared.ending.cancelled()).await;
     }
     shared.has_ended.set(true);
     shared.news.notify_waiters();

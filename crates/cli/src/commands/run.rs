@@ -36,6 +36,8 @@ use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 use settings::engine_options;
 
+/// More calls that block gain nothing; only those that hang come to so many.
+const MOST_BLOCKED: usize = 64;
 /// More runs at a time gain nothing, and each takes memory.
 const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 
@@ -222,6 +224,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(MOST_BLOCKED)
         .enable_all()
         .build()
         .map_err(|error| Failure::io("start", &error))?;

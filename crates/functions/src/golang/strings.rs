@@ -278,8 +278,11 @@ pub(crate) fn title(
 }
 
 /// Every letter in lower case.
-#[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
-fn to_lower(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#)
+)]
+pub(crate) fn to_lower(
     /// The text.
     s: &[u8],
 ) -> String {
@@ -296,8 +299,11 @@ fn to_title(
 }
 
 /// Every letter in upper case.
-#[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
-fn to_upper(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#)
+)]
+pub(crate) fn to_upper(
     /// The text.
     s: &[u8],
 ) -> String {
@@ -376,8 +382,11 @@ fn trim_right(
 }
 
 /// `s` without the blanks at both ends.
-#[function(example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#))]
-fn trim_space(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#)
+)]
+pub(crate) fn trim_space(
     /// The text.
     s: &[u8],
 ) -> Vec<u8> {
