@@ -23,8 +23,8 @@ pub struct RunInput<'a> {
     pub repair: bool,
     /// Whether the resource is what undoes one that left the program: nobody can set other parameters of it.
     pub undoes: bool,
-    /// Whether a notification waits.
-    pub refresh: bool,
+    /// Whose notifications wait.
+    pub refresh: &'a [ResourceId],
     /// All parameters that are received.
     pub received: &'a [Received],
     /// What members receive, sorted by their identity; those that receive nothing are not in it.
@@ -359,6 +359,12 @@ impl<'a> Apply<'a> {
     /// Whether a notification waits to be served.
     #[must_use]
     pub fn refresh_pending(&self) -> bool {
+        !self.input.refresh.is_empty()
+    }
+
+    /// Whose notifications wait to be served.
+    #[must_use]
+    pub fn notified_by(&self) -> &'a [ResourceId] {
         self.input.refresh
     }
 

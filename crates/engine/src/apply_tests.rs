@@ -155,7 +155,7 @@ fn run(lamp: &mut Instance, repair: bool, listener: &Listener) -> Outcome {
         handle: &handle,
         repair,
         undoes: false,
-        refresh: false,
+        refresh: &[],
         received: &[],
         members: &[],
         cancellation: &cancellation,

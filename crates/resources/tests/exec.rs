@@ -415,6 +415,38 @@ fn with_refresh_only_nothing_is_started_without_a_notification() {
 }
 
 #[test]
+fn what_is_created_already_serves_a_notification() {
+    let bench = Bench::new();
+    let guards = [
+        ("refresh_only", Value::Bool(true)),
+        ("creates", text(bench.path("made"))),
+    ];
+    let mut exec = guarded(&bench, &guards);
+    exec.refresh = true;
+    bench.write("made", "");
+    exec.apply().is_ok();
+    assert_eq!(runs(&bench), 0);
+}
+
+#[test]
+fn a_guard_that_refuses_a_notification_shows_nothing_secret() {
+    let bench = Bench::new();
+    let guards = [
+        ("refresh_only", Value::Bool(true)),
+        ("env", map(&[("TOKEN", "hunter2")]).sensitive()),
+        ("ifcmd", text("echo $TOKEN; false # hunter2")),
+        ("ifshell", text("/bin/sh")),
+    ];
+    let mut exec = guarded(&bench, &guards);
+    exec.refresh = true;
+    let run = exec.apply();
+    let wanted =
+        "run, as file[/etc/config] asks: its guard refuses (`ifcmd` failed); the notification stays pending";
+    assert_eq!(run.failure(), wanted);
+    assert!(!format!("{run:?}").contains("hunter2"), "{run:?}");
+}
+
+#[test]
 fn the_output_of_a_command_with_a_secret_is_not_on_disk() {
     let bench = Bench::new();
     let secret = || ("env", map(&[("TOKEN", "hunter2")]).sensitive());

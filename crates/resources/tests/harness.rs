@@ -419,11 +419,12 @@ impl Subject {
 
     pub(crate) async fn run_in_runtime(&mut self, repair: bool) -> Run {
         let listener = Listener::default();
+        let senders = [ResourceId::new("file", "/etc/config")];
         let input = RunInput {
             handle: &self.handle,
             repair,
             undoes: false,
-            refresh: self.refresh,
+            refresh: if self.refresh { &senders } else { &[] },
             received: &self.received,
             members: &[],
             cancellation: &self.cancellation,

@@ -106,6 +106,61 @@ exec "reload" {{
 }
 
 #[test]
+fn a_notification_that_a_guard_refuses_is_a_failure_and_is_served_when_the_guard_agrees() {
+    for guard in [
+        "ifcmd => \"echo line 5 is wrong; grep -q good CONFIG\",\n\tifshell => \"/bin/sh\",",
+        "nifcmd => \"echo line 5 is wrong; grep -q broken CONFIG\",\n\tnifshell => \"/bin/sh\",",
+        "ifcmd => \"grep broken CONFIG; true\",\n\tifshell => \"/bin/sh\",\n\tifequals => \"broken\\n\",",
+    ] {
+        let place = Hermetic::new();
+        let (config, reloads) = (place.path("config"), place.path("reloads"));
+        let program = |content: &str| {
+            let guard = guard.replace("CONFIG", &config.display().to_string());
+            format!(
+                "file \"{}\" {{\n\tcontent => \"{content}\\n\",\n\tNotify => Exec[\"reload\"],\n}}\n\
+                 exec \"reload\" {{\n\tcmd => \"echo ran >> {}\",\n\tshell => \"/bin/sh\",\n\t{guard}\n\
+                 \trefresh_only => true,\n}}\n",
+                config.display(),
+                reloads.display()
+            )
+        };
+        // The second run has the notification of the first.
+        for _ in 0..2 {
+            let refused = once(&place, &program("broken"));
+            assert_eq!(
+                (refused.code, lines(&reloads)),
+                (1, 0),
+                "{guard}: {}",
+                refused.stderr
+            );
+            let told = [
+                "failed to run, as file[$DIR/config] asks: its guard",
+                "the notification stays pending",
+                "failed: exec[reload]",
+            ];
+            for wanted in told {
+                assert!(
+                    refused.stderr.contains(wanted),
+                    "{guard}: {wanted}: {}",
+                    refused.stderr
+                );
+            }
+        }
+        // The file is corrected by hand, and the program too: nothing is repaired, and the notification is still served.
+        std::fs::write(&config, "good\n").unwrap();
+        for _ in 0..2 {
+            let served = once(&place, &program("good"));
+            assert_eq!(
+                (served.code, lines(&reloads)),
+                (0, 1),
+                "{guard}: {}",
+                served.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn a_command_has_no_terminal_to_push_into() {
     let place = Hermetic::new();
     let found = place.path("found");

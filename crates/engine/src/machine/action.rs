@@ -116,8 +116,8 @@ pub struct RunRequest {
     pub noop: bool,
     /// Whether `check_apply` is called.
     pub check: Check,
-    /// Whether a notification waits, for a kind that cares.
-    pub refresh: bool,
+    /// Whose notifications wait, for a kind that cares.
+    pub refresh: Vec<ResourceId>,
     /// Values for parameters, to be set before anything else; none sets back to what the program says.
     pub transfer: Vec<(&'static str, Option<Value>)>,
     /// All received parameters, and which of them changed since the last successful run.

@@ -24,17 +24,22 @@ impl Machine {
         let vertex = self.vertex(slot);
         let (hidden, priority) = (vertex.hidden, vertex.height);
 
-        let mut pending = false;
+        let mut refresh = Vec::new();
         for at in 0..self.vertex(slot).incoming.len() {
             let edge = self.vertex(slot).incoming[at];
             let edge = self.edges.get_mut(edge);
             if edge.refresh == Refresh::Pending {
                 edge.refresh = Refresh::Taken;
-                pending = true;
+                if resource.schema.refreshable {
+                    refresh.push(edge.desired.from.clone());
+                }
             }
         }
-        let refresh = pending && resource.schema.refreshable;
-        self.emit(Some(slot), EventKind::StartedRun { noop, refresh });
+        let what = EventKind::StartedRun {
+            noop,
+            refresh: !refresh.is_empty(),
+        };
+        self.emit(Some(slot), what);
         let mut transfers = match self.prepare_transfer(slot) {
             Ok(transfers) => transfers,
             Err(failure) => {
@@ -50,7 +55,7 @@ impl Machine {
         };
         let check = if hidden {
             Check::SkipAsOk
-        } else if noop && refresh {
+        } else if noop && !refresh.is_empty() {
             Check::SkipAsDrift
         } else {
             Check::Call

@@ -542,7 +542,7 @@ async fn run_instance(
         handle: &handle,
         repair: !run.request.noop,
         undoes: run.cell.resource.meta.is_reversal,
-        refresh: run.request.refresh,
+        refresh: &run.request.refresh,
         received: &run.request.received,
         members: &run.request.members,
         cancellation: &run.cancellation,

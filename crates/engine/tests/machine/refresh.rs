@@ -43,13 +43,13 @@ fn a_failed_receiver_is_refreshed_again_at_its_retry() {
         .requests
         .iter()
         .filter(|(name, _)| name == "svc[b]")
-        .map(|(_, request)| request.refresh)
+        .map(|(_, request)| !request.refresh.is_empty())
         .collect();
     assert_eq!(refreshed, [true, true, true]);
     sim.take();
     sim.event("svc[b]");
     sim.settle();
-    assert!(!sim.requests[0].1.refresh);
+    assert!(sim.requests[0].1.refresh.is_empty());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_pending_refresh_survives_a_swap_and_replacement_of_both_ends() {
     assert!(
         requests
             .iter()
-            .any(|(name, request)| name == "svc[b]" && request.refresh)
+            .any(|(name, request)| name == "svc[b]" && request.refresh == [id("a")])
     );
     assert!(sim.take().contains(&"svc[b] refresh consumed".to_owned()));
 }
@@ -98,7 +98,7 @@ fn a_refresh_survives_a_kill() {
     let requests = next.requests.iter();
     let refreshed: Vec<bool> = requests
         .filter(|(name, _)| name == "svc[b]")
-        .map(|(_, request)| request.refresh)
+        .map(|(_, request)| !request.refresh.is_empty())
         .collect();
     assert_eq!(refreshed, [true]);
     assert!(next.store.is_empty());

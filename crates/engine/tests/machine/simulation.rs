@@ -730,6 +730,7 @@ impl Simulation {
         self.requests.push((
             name,
             RunRequest {
+                refresh: request.refresh.clone(),
                 transfer: request.transfer.clone(),
                 received: request.received.clone(),
                 members: request.members.clone(),

@@ -1,26 +1,28 @@
 //! The `exec` kind: runs a command when its guards allow, and sends its output.
 //!
 //! The state of an `exec` is what its last successful run left in its private directory (`cache`): the output, and the time
-//! that `mtimes` are compared with. How commands are made and stopped is in `command`; the long-running `watchcmd` in
+//! that `mtimes` are compared with. How commands are made and stopped is in `command`, whether they run in `guards`, the long-running `watchcmd` in
 //! `watching`.
 
 mod cache;
 mod command;
+mod guards;
 mod watching;
 
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
-    Wanted, Watch, async_trait,
+    Apply, DriftValue, Failure, Identity, IfSet, Kind as _, Level, Resource, Sends, Text, Wanted, Watch,
+    async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::processes::{Exit, Finished, Signal};
+use setpoint_host::processes::{Finished, Signal};
 use setpoint_host::watch::{Depth, Follow};
 
 use cache::Cache;
 use command::{CommandLine, CommandParameters, RightsParameters, Variable};
+use guards::Verdict;
 
 use crate::sorts::{Account, FILE, PACKAGE_FILE};
 
@@ -62,7 +64,7 @@ pub(crate) struct Exec {
     /// Runs after success; its failure is a failure of the whole.
     #[param(flatten(cmd = "donecmd", cwd = "donecwd", shell = "doneshell"))]
     done: CommandParameters,
-    /// Runs only when notified; in any other run nothing is started.
+    /// Runs only when notified; in any other run nothing is started. A notification that `ifcmd` or `nifcmd` refuses is a failure: it stays pending and is tried again.
     refresh_only: bool,
     #[param(flatten(user, group, limits, capabilities))]
     rights: RightsParameters,
@@ -210,8 +212,11 @@ impl Resource for Exec {
         let run = self.run(apply).await?;
         let allowed = match self.guards(&run, apply, &cache).await? {
             Verdict::Run(reason) => reason,
-            Verdict::Skip(reason) => {
-                apply.log(Level::Debug, format!("does not run: {reason}"));
+            Verdict::Skip(skip) => {
+                if self.refresh_only {
+                    skip.refuse_notification(apply)?;
+                }
+                skip.report(apply);
                 apply.send(self.filled(cache.sent));
                 return Ok(());
             }
@@ -245,60 +250,7 @@ impl Resource for Exec {
     }
 }
 
-/// What the guards say, and why.
-enum Verdict {
-    Run(String),
-    Skip(&'static str),
-}
-
 impl Exec {
-    async fn guards(&self, run: &command::Run, apply: &Apply<'_>, cache: &Cache) -> Result<Verdict, Failure> {
-        if let Some(newer) = cache::newer(self.mtimes.clone(), cache.last_run).await? {
-            return Ok(Verdict::Run(format!("{newer} is newer than the last run")));
-        }
-        let mut reasons = Vec::new();
-        if apply.refresh_pending() {
-            reasons.push("notified");
-        }
-        if let Some(guard) = self.only_if.line() {
-            let finished = answer(run.finish(&guard, "run `ifcmd`", apply).await?, "run `ifcmd`")?;
-            if !finished.exit.is_success() {
-                return Ok(Verdict::Skip("`ifcmd` failed"));
-            }
-            if self.ifequals.is_some() || self.ifequals_stdout.is_some() {
-                self.report_cut(&finished, apply);
-            }
-            let equals = |wanted: &Option<Text>, found: &[u8]| {
-                wanted.as_ref().is_some_and(|wanted| wanted.as_bytes() == found)
-            };
-            if equals(&self.ifequals, &finished.output.combined()) {
-                return Ok(Verdict::Skip("`ifcmd` printed what `ifequals` says"));
-            }
-            if equals(&self.ifequals_stdout, &finished.output.stdout()) {
-                return Ok(Verdict::Skip("`ifcmd` printed what `ifequals_stdout` says"));
-            }
-            reasons.push("`ifcmd` succeeded");
-        }
-        if let Some(guard) = self.only_if_not.line() {
-            let finished = answer(run.finish(&guard, "run `nifcmd`", apply).await?, "run `nifcmd`")?;
-            if finished.exit.is_success() {
-                return Ok(Verdict::Skip("`nifcmd` succeeded"));
-            }
-            reasons.push("`nifcmd` failed");
-        }
-        if let Some(path) = &*self.creates {
-            if cache::exists(path.clone()).await? {
-                return Ok(Verdict::Skip("what it `creates` is there"));
-            }
-            reasons.push("what it `creates` is not there");
-        }
-        Ok(Verdict::Run(if reasons.is_empty() {
-            "no guard".to_owned()
-        } else {
-            reasons.join(", ")
-        }))
-    }
-
     fn expect_success(
         &self,
         line: &CommandLine<'_>,
@@ -356,15 +308,5 @@ impl Sent {
             stdout: text(&finished.output.stdout()),
             stderr: text(&finished.output.stderr()),
         }
-    }
-}
-
-/// A guard that was killed gave no answer.
-fn answer(finished: Finished, attempted: &'static str) -> Result<Finished, Failure> {
-    match finished.exit {
-        Exit::Code(_) => Ok(finished),
-        Exit::Signal(_) => Err(Failure::new(attempted)
-            .because(finished.exit.to_string())
-            .reasoned(FailureReason::Refused)),
     }
 }

@@ -515,7 +515,8 @@ impl Process {
         }
         let drift = vertex.parts.iter().any(|part| part.drift);
         // Half of what can be notified tells that it did something.
-        let passes_on = checked && request.refresh && !request.noop && role.place().is_multiple_of(2);
+        let passes_on =
+            checked && !request.refresh.is_empty() && !request.noop && role.place().is_multiple_of(2);
         let full = host.disk_full;
         let fault = host.fault(role);
         let mut outcome = Planned::Succeeds;
@@ -523,7 +524,7 @@ impl Process {
         let wakes = vertex.resource.meta.poll == 0;
         if fault.missing && wakes && !request.noop && checked {
             outcome = Planned::Waits;
-        } else if (drift || request.refresh) && !request.noop && checked {
+        } else if (drift || !request.refresh.is_empty()) && !request.noop && checked {
             if full || fault.before_repair > 0 {
                 fault.before_repair = fault.before_repair.saturating_sub(u8::from(!full));
                 outcome = Planned::FailsBeforeRepair;
@@ -536,7 +537,7 @@ impl Process {
             outcome,
             checked,
             noop: request.noop,
-            refresh: request.refresh,
+            refresh: !request.refresh.is_empty(),
             passes_on,
             parts: vertex.parts.clone(),
             marked: 0,
