@@ -113,7 +113,8 @@ struct MachineState {
     deploy: BTreeMap<String, Vec<u8>>,
     plain_file: bool,
     commands: BTreeMap<String, Vec<Vec<u8>>>,
-    ended_commands: BTreeSet<String>,
+    /// How each command that has ended did that.
+    ended_commands: BTreeMap<String, String>,
     interfaces: Vec<Interface>,
     strings: BTreeMap<String, String>,
     strings_by_host: BTreeMap<String, BTreeMap<String, String>>,
@@ -184,7 +185,7 @@ impl SimulatedCapabilities {
             deploy: BTreeMap::new(),
             plain_file: false,
             commands: BTreeMap::new(),
-            ended_commands: BTreeSet::new(),
+            ended_commands: BTreeMap::new(),
             interfaces: Vec::new(),
             strings: BTreeMap::new(),
             strings_by_host: BTreeMap::new(),
@@ -534,11 +535,11 @@ impl SimulatedCapabilities {
         );
     }
 
-    /// Lets a command end.
-    pub fn end_command(&self, command: &str) {
+    /// Lets a command end: `exit status 0`.
+    pub fn end_command(&self, command: &str, exit: &str) {
         self.change(
             |state| {
-                state.ended_commands.insert(command.to_owned());
+                state.ended_commands.insert(command.to_owned(), exit.to_owned());
             },
             |watched| *watched == Watched::Command(command.to_owned()),
         );

@@ -349,7 +349,7 @@ impl SimulatedCommand {
 }
 
 impl RunningCommand for SimulatedCommand {
-    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, bool)> {
+    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, Option<String>)> {
         let state = self.machine.lock();
         let all = state
             .commands
@@ -358,7 +358,7 @@ impl RunningCommand for SimulatedCommand {
             .unwrap_or_default();
         let new = all.get(self.seen..).unwrap_or_default().to_vec();
         self.seen = all.len();
-        Ok((new, state.ended_commands.contains(&self.command)))
+        Ok((new, state.ended_commands.get(&self.command).cloned()))
     }
 
     fn replace(&mut self, command: &str) {

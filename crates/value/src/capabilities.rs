@@ -316,11 +316,11 @@ pub trait Effects: Send + Sync {
 
 /// A command that runs until it ends or this is dropped, which has its process group killed. Nothing here waits.
 pub trait RunningCommand: Send {
-    /// The lines of standard output since the last call, without their newlines, and whether it has ended.
+    /// The lines of standard output since the last call, without their newlines; and how it ended, when it has: `exit status 3`.
     ///
     /// # Errors
     /// Once, why it does not run.
-    fn lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, bool)>;
+    fn lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, Option<String>)>;
 
     /// Has the process group killed, and another command run when it has ended. Only of the new one there are lines from now on.
     fn replace(&mut self, command: &str);

@@ -124,6 +124,24 @@ fn a_command_that_a_program_follows_ends_with_the_run() {
 }
 
 #[test]
+fn a_command_that_ends_without_a_line_is_an_error_that_can_be_caught() {
+    for (fallback, code, wanted) in [
+        (" <|> \"other\"", 0, "print[x]: other"),
+        ("", 1, "the command ended without printing a line (exit status 3)"),
+    ] {
+        let place = Hermetic::new();
+        let program =
+            format!("import \"os\"\nprint \"x\" {{\n\tmsg => os.system(\"exit 3\"){fallback},\n}}\n");
+        let program = place.write("main.mcl", program).display().to_string();
+        let flags = ["run", "--once", "--tmp-prefix", "--max-runtime", "60", &program];
+        let finished = place.run(env!("CARGO_BIN_EXE_setpoint"), &flags);
+        let told = format!("{}{}", finished.stdout, finished.stderr);
+        assert_eq!(finished.code, code, "{told}");
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
+#[test]
 fn a_pipe_that_nobody_writes_to_holds_up_no_program() {
     let place = Hermetic::new();
     let pipe = place.path("pipe");

@@ -7,8 +7,8 @@ use super::MODULE;
 
 /// The newest line that a shell command has printed, without its newline.
 ///
-/// There is no value before the first line; after the command's end the last line stays. Another `cmd` ends the running
-/// one.
+/// There is no value before the first line. After the command's end the last line stays. A command that ends without a
+/// line is an error that `<|>` catches. Another `cmd` ends the running one.
 #[function(
     unpredictable,
     signature = "func(cmd str) str",
@@ -33,7 +33,7 @@ impl Source for System {
         Ok(Box::new(Following {
             running: effects.map(|effects| effects.run_shell(&command, context.wake.clone())),
             command,
-            is_refused: false,
+            has_answered: false,
         }))
     }
 }
@@ -42,20 +42,28 @@ struct Following {
     command: String,
     /// None where nothing may be changed.
     running: Option<Box<dyn RunningCommand>>,
-    /// Whether it was told that nothing may be changed.
-    is_refused: bool,
+    /// Whether the command that is wanted has given a value or an error.
+    has_answered: bool,
 }
 
 impl Subscription for Following {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
         let Some(running) = &mut self.running else {
             let refusal = CallError::catchable("commands run only while the program is applied");
-            return (!std::mem::replace(&mut self.is_refused, true)).then_some(Err(refusal));
+            return (!std::mem::replace(&mut self.has_answered, true)).then_some(Err(refusal));
         };
-        match running.lines() {
-            Ok((lines, _)) => lines.into_iter().last().map(|line| Ok(Value::str(line))),
-            Err(error) => Some(Err(CallError::fatal(format!("can't run the command: {error}")))),
-        }
+        let answer = match running.lines() {
+            Ok((mut lines, end)) => match (lines.pop(), end) {
+                (Some(line), _) => Ok(Value::str(line)),
+                (None, Some(end)) if !self.has_answered => Err(CallError::catchable(format!(
+                    "the command ended without printing a line ({end})"
+                ))),
+                (None, _) => return None,
+            },
+            Err(error) => Err(CallError::catchable(format!("cannot run the command: {error}"))),
+        };
+        self.has_answered = true;
+        Some(answer)
     }
 
     fn update(&mut self, _: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
@@ -64,6 +72,7 @@ impl Subscription for Following {
             command.clone_into(&mut self.command);
             if let Some(running) = &mut self.running {
                 running.replace(command);
+                self.has_answered = false;
             }
         }
         Ok(())

@@ -137,7 +137,7 @@ fn the_newest_line_of_a_command_is_its_value() {
     machine.print_line("count", "1");
     machine.print_line("count", "2");
     assert_eq!(lines.news(), Some(Ok(text("2"))));
-    machine.end_command("count");
+    machine.end_command("count", "exit status 0");
     assert_eq!(lines.news(), None);
     lines.update(&[text("other")]).expect("a command may change");
     assert_eq!(lines.news(), None);
@@ -145,6 +145,16 @@ fn the_newest_line_of_a_command_is_its_value() {
     assert_eq!(lines.news(), None);
     machine.print_line("other", "x");
     assert_eq!(lines.news(), Some(Ok(text("x"))));
+    // One that ends without a line will never have a value.
+    lines.update(&[text("silent")]).expect("a command may change");
+    machine.end_command("silent", "exit status 3");
+    let error = lines.news().expect("its end is an answer");
+    assert_eq!(
+        error.as_ref().map_err(ToString::to_string),
+        Err("the command ended without printing a line (exit status 3)".to_owned())
+    );
+    assert!(catchable(error));
+    assert_eq!(lines.news(), None, "one report is enough");
     drop(lines);
     assert_eq!(machine.live_watches(), 0);
     let looking = machine.without_effects();

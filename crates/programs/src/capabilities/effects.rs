@@ -131,7 +131,8 @@ impl Effects for RealEffects {
 #[derive(Default)]
 struct Newest {
     line: Option<Vec<u8>>,
-    ended: bool,
+    /// How it ended.
+    end: Option<String>,
     /// Why it does not run, until somebody was told.
     failure: Option<io::Error>,
 }
@@ -196,8 +197,12 @@ impl Follower {
                 let text = format!("os.system: {}", visible(line.trim_end_matches(['\n', '\r'])));
                 self.reporter.say(Importance::Warning, text);
             }
-            Ok(LineEvent::Ended(_)) | Err(_) => {
-                self.tell(|newest| newest.ended = true);
+            Ok(LineEvent::Ended(exit)) => {
+                self.tell(|newest| newest.end = Some(exit.to_string()));
+                return true;
+            }
+            Err(error) => {
+                self.tell(|newest| newest.failure = Some(io::Error::other(error)));
                 return true;
             }
         }
@@ -222,11 +227,11 @@ struct Shell {
 }
 
 impl RunningCommand for Shell {
-    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, bool)> {
+    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, Option<String>)> {
         let mut newest = self.newest.lock();
         match newest.failure.take() {
             Some(failure) => Err(failure),
-            None => Ok((newest.line.take().into_iter().collect(), newest.ended)),
+            None => Ok((newest.line.take().into_iter().collect(), newest.end.clone())),
         }
     }
 
