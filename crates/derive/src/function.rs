@@ -15,8 +15,9 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, FnArg, Ident, Item, ItemFn, ItemStatic, LitStr, Pat, Type};
 
+use crate::doc_comment::doc_comment;
 use options::Options;
-use parameter_doc::{ParameterDoc, check_documented, documentation, without_parameter_attributes};
+use parameter_doc::{ParameterDoc, check_documented, without_parameter_attributes};
 use signature::{derived_signature, generic, parameter_names, referenced};
 
 /// Expands the attribute; mistakes become compile errors at their place.
@@ -159,7 +160,7 @@ impl Options {
         parameters: &[&ParameterDoc],
         flags: Option<TokenStream>,
     ) -> TokenStream {
-        let doc = documentation(attributes);
+        let doc = doc_comment(attributes);
         let examples = (self.examples.iter())
             .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
         let parameters = parameters.iter().map(|parameter| {

@@ -4,6 +4,7 @@
 
 use proc_macro::TokenStream;
 
+mod doc_comment;
 mod function;
 mod resource;
 

@@ -29,7 +29,9 @@ mod structs;
 mod tests;
 
 use proc_macro2::TokenStream;
-use syn::{Attribute, Data, DeriveInput, Expr, Fields, FieldsNamed, Ident, Lit, Meta};
+use syn::{Attribute, Data, DeriveInput, Fields, FieldsNamed, Ident};
+
+use crate::doc_comment::doc_comment;
 
 /// Expands `#[derive(Resource)]`.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
@@ -87,19 +89,9 @@ fn plain_name(ident: &Ident) -> String {
     name.strip_prefix("r#").unwrap_or(&name).to_owned()
 }
 
-/// The doc comment, without the space after the slashes; an error when there is none.
+/// The doc comment; an error when there is none.
 fn documentation(attributes: &[Attribute], of: &dyn quote::ToTokens) -> syn::Result<String> {
-    let mut lines = Vec::new();
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
-        if let Meta::NameValue(pair) = &attribute.meta
-            && let Expr::Lit(literal) = &pair.value
-            && let Lit::Str(text) = &literal.lit
-        {
-            let text = text.value();
-            lines.push(text.strip_prefix(' ').unwrap_or(&text).to_owned());
-        }
-    }
-    let text = lines.join("\n").trim().to_owned();
+    let text = doc_comment(attributes);
     if text.is_empty() {
         return Err(syn::Error::new_spanned(
             of,

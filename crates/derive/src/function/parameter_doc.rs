@@ -5,6 +5,8 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Attribute, Expr, FnArg, Ident, ItemFn, LitStr, Meta, MetaNameValue};
 
+use crate::doc_comment::doc_comment;
+
 use super::signature::parameter_names;
 
 /// Documentation of a parameter: its doc comment, and its default if it can be left out.
@@ -32,7 +34,7 @@ impl ParameterDoc {
     }
 
     pub(super) fn new(ident: &Ident, attributes: &[Attribute]) -> syn::Result<ParameterDoc> {
-        let doc = documentation(attributes).replace('\n', " ");
+        let doc = doc_comment(attributes).replace('\n', " ");
         if doc.is_empty() {
             let message = format!("document the parameter `{ident}` with a doc comment");
             return Err(syn::Error::new(ident.span(), message));
@@ -109,20 +111,6 @@ pub(super) fn without_parameter_attributes(mut function: ItemFn) -> ItemFn {
         }
     }
     function
-}
-
-/// The doc comment, a line each line.
-pub(super) fn documentation(attributes: &[Attribute]) -> String {
-    let mut lines = Vec::new();
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
-        if let Meta::NameValue(pair) = &attribute.meta
-            && let Ok(text) = literal(pair)
-        {
-            let text = text.value();
-            lines.push(text.strip_prefix(' ').unwrap_or(&text).to_owned());
-        }
-    }
-    lines.join("\n").trim().to_owned()
 }
 
 /// The string of `name = "…"`.

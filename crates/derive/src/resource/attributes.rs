@@ -197,6 +197,10 @@ impl Options {
                 let parameter = of.path.require_ident()?.clone();
                 of.parse_nested_meta(|constant| {
                     let name = constant.path.require_ident()?.clone();
+                    if name.to_string().contains(char::is_uppercase) {
+                        let message = "a program cannot write capitals in the name of a constant";
+                        return Err(syn::Error::new_spanned(name, message));
+                    }
                     let value: Lit = constant.value()?.parse()?;
                     if !matches!(value, Lit::Str(_) | Lit::Int(_)) {
                         return Err(syn::Error::new_spanned(value, "expected a text or a number"));

@@ -86,6 +86,17 @@ fn mistakes_in_a_kind_are_named() {
         (
             quote!(
                 #[doc = "x"]
+                #[resource(kind = "x", constants(p(OnStart = 1)))]
+                struct X {
+                    #[doc = "p"]
+                    p: u8,
+                }
+            ),
+            "a program cannot write capitals in the name of a constant",
+        ),
+        (
+            quote!(
+                #[doc = "x"]
                 #[resource(kind = "x", constants(p(a = 1.5)))]
                 struct X {
                     #[doc = "p"]

@@ -27,7 +27,7 @@ use crate::turns::Turn;
 /// augeas "forwarding" {
 ///     file => "/etc/sysctl.conf",
 ///     lens => "Sysctl.lns",
-///     sets => [struct{path => "net.ipv4.ip_forward", value => "1",},],
+///     sets => [struct{path => "net.ipv4.ip_forward", value => "1"}],
 /// }
 /// ```
 ///
@@ -36,8 +36,8 @@ use crate::turns::Turn;
 ///     file => "/etc/ssh/sshd_config",
 ///     lens => "Sshd.lns",
 ///     sets => [
-///         struct{path => "PermitRootLogin", value => "no",},
-///         struct{path => "PasswordAuthentication", value => "no",},
+///         struct{path => "PermitRootLogin", value => "no"},
+///         struct{path => "PasswordAuthentication", value => "no"},
 ///     ],
 /// }
 /// ```

@@ -39,7 +39,7 @@ const DIRECTORY_OF_USERS: &str = "/etc/systemd/user";
 ///
 /// ```mcl
 /// cron "backup" {
-///     trigger => $const.res.cron.trigger.OnCalendar,
+///     trigger => $const.res.cron.trigger.on_calendar,
 ///     time => "*-*-* 03:00",
 ///     command => "/usr/local/bin/backup --all",
 ///     persistent => true,
@@ -63,12 +63,12 @@ const DIRECTORY_OF_USERS: &str = "/etc/systemd/user";
     autoedge,
     asynchronous,
     constants(trigger(
-        OnCalendar = "OnCalendar",
-        OnActiveSec = "OnActiveSec",
-        OnBootSec = "OnBootSec",
-        OnStartupSec = "OnStartupSec",
-        OnUnitActiveSec = "OnUnitActiveSec",
-        OnUnitInactiveSec = "OnUnitInactiveSec"
+        on_calendar = "OnCalendar",
+        on_active_sec = "OnActiveSec",
+        on_boot_sec = "OnBootSec",
+        on_startup_sec = "OnStartupSec",
+        on_unit_active_sec = "OnUnitActiveSec",
+        on_unit_inactive_sec = "OnUnitInactiveSec"
     ))
 )]
 pub(crate) struct Cron {

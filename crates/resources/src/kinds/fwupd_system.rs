@@ -26,7 +26,7 @@ use crate::sorts::FWUPD_SYSTEM;
 ///
 /// fwupd:system "firmware" {
 ///     state => "newest",
-///     exclude => ["b585990a-003e-5270-89d5-3705a17f9a43",],
+///     exclude => ["b585990a-003e-5270-89d5-3705a17f9a43"],
 /// }
 /// ```
 #[derive(Debug, Resource)]

@@ -50,7 +50,7 @@ const MOST_NAMED: usize = 5;
 ///     state => "exists",
 ///     device => "tmpfs",
 ///     type => "tmpfs",
-///     options => {"size" => "64m", "nosuid" => "",},
+///     options => {"size" => "64m", "nosuid" => ""},
 /// }
 /// ```
 ///

@@ -32,7 +32,7 @@ use setpoint_host::journal::{JOURNAL, JournalEntry, LogSocket, SYSLOG};
 ///     body => "the greeting was written",
 ///     priority => "Notice",
 ///     journal => true,
-///     fields => {"GREETING" => "/etc/motd",},
+///     fields => {"GREETING" => "/etc/motd"},
 /// }
 /// ```
 #[derive(Debug, Resource)]

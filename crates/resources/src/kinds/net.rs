@@ -41,7 +41,7 @@ const LONGEST: usize = 15;
 /// ```mcl
 /// net "eth1" {
 ///     state => "up",
-///     addrs => ["192.0.2.7/24", "2001:db8::7/64",],
+///     addrs => ["192.0.2.7/24", "2001:db8::7/64"],
 ///     gateway => "192.0.2.1",
 /// }
 /// ```
@@ -51,7 +51,7 @@ const LONGEST: usize = 15;
 /// ```mcl
 /// net "eth2" {
 ///     state => "up",
-///     addrs => ["203.0.113.5/32",],
+///     addrs => ["203.0.113.5/32"],
 ///     gateway => "172.31.1.1",
 ///     onlink => true,
 /// }

@@ -23,9 +23,9 @@ use crate::sorts::{FILE, REPOSITORY};
 /// ```mcl
 /// pkg:repository "internal" {
 ///     state => "exists",
-///     uris => ["https://packages.example.com/debian",],
-///     suites => ["bookworm",],
-///     components => ["main",],
+///     uris => ["https://packages.example.com/debian"],
+///     suites => ["bookworm"],
+///     components => ["main"],
 ///     key => deploy.readfile("/files/internal.asc"),
 /// }
 ///
@@ -39,8 +39,8 @@ use crate::sorts::{FILE, REPOSITORY};
 /// ```mcl
 /// pkg:repository "local" {
 ///     state => "exists",
-///     uris => ["file:/srv/packages",],
-///     suites => ["./",],
+///     uris => ["file:/srv/packages"],
+///     suites => ["./"],
 ///     trusted => true,
 /// }
 ///

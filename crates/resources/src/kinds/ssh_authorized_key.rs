@@ -41,7 +41,7 @@ use crate::turns::Turn;
 /// ssh:authorized_key "backup" {
 ///     state => "exists",
 ///     user => "root",
-///     options => ["restrict", "command=\"/usr/local/bin/backup\"",],
+///     options => ["restrict", "command=\"/usr/local/bin/backup\""],
 ///     type => "ssh-ed25519",
 ///     key => "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
 /// }

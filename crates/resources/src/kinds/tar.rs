@@ -19,14 +19,14 @@ use members::members;
 ///
 /// ```mcl
 /// tar "/srv/backup/etc.tar" {
-///     inputs => ["/etc/ssh", "/etc/hostname",],
+///     inputs => ["/etc/ssh", "/etc/hostname"],
 /// }
 /// ```
 ///
 /// ```mcl
 /// tar "site" {
 ///     path => "/srv/site.tar",
-///     inputs => ["/srv/www/",],
+///     inputs => ["/srv/www/"],
 ///     format => $const.res.tar.format.gnu,
 /// }
 /// ```
