@@ -481,7 +481,8 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// A member could not be brought into its state. The run fails in the end, whatever it answers, and says whom to blame.
+    /// A member, or the resource itself among its members, could not be brought into its state. The run fails in the end. When it
+    /// answers `Ok`, all the others are right, and the resources after them run.
     pub fn member_failed(&mut self, member: &ResourceId, failure: Failure) {
         self.outcome.failed_members.push((member.clone(), failure));
     }

@@ -54,6 +54,7 @@ use life::{Attention, Life, Next, Pending, Wait, Why};
 use ready::{Ready, Waiters};
 use reversals::Reversals;
 use semaphores::Semaphores;
+use status::GroupSize;
 use stop::Stopping;
 use timers::{Due, Timers};
 use vertex::{Extras, Vertex};
@@ -128,7 +129,7 @@ pub struct Machine {
     /// In which slot each member of a group lives.
     homes: FxHashMap<ResourceId, u32>,
     /// How many members each group has, by its slot, as they were counted last.
-    group_sizes: FxHashMap<u32, usize>,
+    group_sizes: FxHashMap<u32, GroupSize>,
     /// How many members the groups of the newest graph have.
     members: usize,
     /// By the slot of what must be gone first: the slots in which something waits to be added.

@@ -90,6 +90,24 @@ fn states() {
         repair(freed),
         ["one hold: held -> not held", "one version: 1.0 -> 1.1"]
     );
+    // A held package keeps its version and its hold, although another one of the transaction may change.
+    shell(
+        "package held 1.0; package other 1.0; index; apt-get install -qq held other; apt-mark hold held other; package held 1.1; package other 1.1; index",
+    );
+    let other = "pkg \"held\" {\n\tstate => \"newest\",\n}\npkg \"other\" {\n\tstate => \"newest\",\n\thold => true,\n}\n";
+    let said = failure(other);
+    assert!(said.contains("it is held; set `hold`"), "{said}");
+    assert_eq!(versions(&["held", "other"]), "1.0 1.1");
+    assert_eq!(shell("apt-mark showhold"), "other\nheld");
+    shell("apt-mark unhold held other");
+    // A virtual package is refused before a provider is chosen.
+    shell("package provider 1 'Provides: service'; index");
+    let said = failure("pkg \"service\" {}\n");
+    assert!(
+        said.contains("it is a virtual package; name one of those that provide it: provider"),
+        "{said}"
+    );
+    assert_eq!(versions(&["provider"]), "-");
     // What needs it goes with it, and what nobody knows is not there.
     repair("pkg \"needy\" {}\n");
     let gone = "pkg \"two\" {\n\tstate => \"uninstalled\",\n}\npkg \"unheard-of\" {\n\tstate => \"uninstalled\",\n}\n";
@@ -110,19 +128,45 @@ fn whom_to_blame() {
 pkg [\"good\", \"fine\", \"broken\", \"nowhere\", \"lacking\",] {
 	Meta:retry => 0,
 }
+exec \"configure good\" {
+	cmd => \"echo configured >> /after-good\",
+	shell => \"/bin/sh\",
+	refresh_only => true,
+	Listen => Pkg[\"good\"],
+}
+exec \"use nowhere\" {
+	cmd => \"touch /after-nowhere\",
+	shell => \"/bin/sh\",
+	Depend => Pkg[\"nowhere\"],
+}
 ";
     let finished = run(program, &[]);
     assert_eq!(finished.code, 1);
-    // The others are right, also the one that has taken all of them in.
+    // The others are right, also the one that has taken all of them in, and the resources after them run.
+    assert_eq!(
+        shell("cat /after-good; ls /after-nowhere 2>/dev/null || true"),
+        "configured"
+    );
     let counts = events(&finished)
         .last()
         .map(|event| event["resources"].clone())
         .unwrap_or_default();
     assert_eq!(
-        (&counts["failed"], &counts["right"]),
-        (&3.into(), &2.into()),
+        (&counts["failed"], &counts["blocked"], &counts["repaired"]),
+        (&3.into(), &1.into(), &3.into()),
         "{counts}"
     );
+    let of = |name: &str, event: &str| {
+        events(&finished)
+            .iter()
+            .any(|told| told["name"] == name && told["event"] == event)
+    };
+    for name in ["good", "fine"] {
+        assert!(of(name, "repaired") && !of(name, "failed for good"), "{name}");
+    }
+    for name in ["broken", "nowhere", "lacking"] {
+        assert!(of(name, "not repaired") && of(name, "failed for good"), "{name}");
+    }
     let said = finished.stdout + &finished.stderr;
     for blamed in [
         "install nowhere: no source of packages has one of this name",

@@ -54,7 +54,9 @@ impl Machine {
         let mut counts = super::StandingCounts::default();
         for vertex in &self.vertices {
             if let Some(standing) = vertex.standing() {
-                *counts.count_mut(standing) += 1 + vertex.members();
+                for (standing, count) in vertex.group_size().standings(Some(standing)) {
+                    *counts.count_mut(standing) += count;
+                }
             }
         }
         if counts != self.counts {
@@ -78,6 +80,12 @@ impl Machine {
         while let Some(top) = path.pop() {
             for edge in &self.vertex(top).incoming {
                 let from = self.edges.get(*edge).from;
+                if self.vertex(from).is_partly_settled() && self.is_open(*edge) {
+                    if seen.insert(from) {
+                        path.push(from);
+                    }
+                    continue;
+                }
                 match known.get(&from) {
                     Some(true) => continue,
                     Some(false) => return false,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_graph::DesiredEdge;
+use setpoint_graph::{DesiredEdge, ResourceId};
 
 /// A notification over an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,16 @@ impl Edge {
 
     pub(super) fn sends(&self) -> bool {
         self.desired.sends()
+    }
+
+    /// The first of these resources at which the edge begins: itself, or one of the edges of members that it stands for.
+    pub(super) fn begins_at<'r, T>(&self, resources: &'r [(ResourceId, T)]) -> Option<&'r ResourceId> {
+        let parts = self.desired.parts();
+        let begins = |id: &ResourceId| match parts {
+            [] => self.desired.from == *id,
+            parts => parts.iter().any(|part| part.from == *id),
+        };
+        resources.iter().map(|(id, _)| id).find(|id| begins(id))
     }
 }
 

@@ -194,8 +194,10 @@ pub struct RunResult {
     pub sent: Option<Sent>,
     /// What members published.
     pub sent_by_members: Vec<(ResourceId, Sent)>,
-    /// Members that could not be brought into their state. If there are some, it did not succeed.
+    /// Members that could not be brought into their state, perhaps the resource itself among them. If there are some, it did not succeed.
     pub failed_members: Vec<(ResourceId, Failure)>,
+    /// Whether all others are right, although `failed_members` failed.
+    pub is_partial: bool,
     /// Whether the parameters of [`super::RunRequest::transfer`], and of members, were set and found valid.
     pub transferred: bool,
     /// Whether `check_apply` was really called.
@@ -220,6 +222,7 @@ impl RunResult {
             sent: None,
             sent_by_members: Vec::new(),
             failed_members: Vec::new(),
+            is_partial: false,
             transferred: true,
             checked: true,
             restart_interval: false,

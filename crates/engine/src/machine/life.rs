@@ -332,6 +332,13 @@ impl Life {
         (self.is_failed_for_good() || self.failing) && !self.is_leaving()
     }
 
+    /// Whether it has failed, and rests until its next try.
+    pub(super) fn has_failed_and_rests(&self) -> bool {
+        let queue = self.due().map(|due| due.queue);
+        let rests = self.is_failed_for_good() || matches!(queue, Some(Queue::Time(_)));
+        self.has_failed() && rests && !self.is_running()
+    }
+
     /// Whether what depends on it waits for something that may never come.
     pub(super) fn obstructs_others(&self) -> bool {
         let is_awaiting = self.awaiting && !self.is_leaving();

@@ -236,7 +236,7 @@ impl Machine {
         self.withdraw(slot);
         self.disarm(slot);
         self.life_mut(slot).fail_for_good();
-        self.emit(Some(slot), EventKind::FailedForGood { error });
+        self.emit_failure(slot, error, |error| EventKind::FailedForGood { error });
     }
 
     /// Tells the run in progress to stop.

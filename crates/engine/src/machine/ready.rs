@@ -4,9 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use setpoint_graph::ResourceId;
 
 use super::life::{Life, Queue};
 use super::semaphores::{QueueEntry, Wanted};
+use super::status::GroupSize;
+use super::vertex::Seen;
 use super::{EventKind, Machine};
 
 /// Vertices that wait for an unsettled ancestor, by that ancestor. An entry whose vertex waits elsewhere by now is void.
@@ -59,24 +62,25 @@ impl Machine {
         now.busy = vertex.is_busy();
         now.blocked = vertex.blocked_by().is_some();
         now.locally_settled = vertex.is_locally_settled();
+        now.partly_settled = vertex.is_partly_settled();
         now.obstructs = obstructs;
         now.stand(vertex.standing(), self.now);
         vertex.seen = now;
         count(&mut self.busy, before.busy, now.busy);
         count(&mut self.blocked, before.blocked, now.blocked);
         // Members stand like the resource that they are part of.
-        let members = vertex.members();
-        let members_before = match members {
-            0 => self.group_sizes.remove(&slot),
-            members => self.group_sizes.insert(slot, members),
+        let group = vertex.group_size();
+        let group_before = match group {
+            GroupSize::ALONE => self.group_sizes.remove(&slot),
+            group => self.group_sizes.insert(slot, group),
         };
-        let members_before = members_before.unwrap_or(0);
-        if before.standing != now.standing || members_before != members {
-            if let Some(standing) = before.standing {
-                *self.counts.count_mut(standing) -= 1 + members_before;
+        let group_before = group_before.unwrap_or(GroupSize::ALONE);
+        if before.standing != now.standing || group_before != group {
+            for (standing, count) in group_before.standings(before.standing) {
+                *self.counts.count_mut(standing) -= count;
             }
-            if let Some(standing) = now.standing {
-                *self.counts.count_mut(standing) += 1 + members;
+            for (standing, count) in group.standings(now.standing) {
+                *self.counts.count_mut(standing) += count;
             }
         }
         if vertex.has_failed() {
@@ -85,12 +89,14 @@ impl Machine {
             self.failed.remove(&slot);
         }
 
-        if !before.locally_settled && now.locally_settled {
+        let opens = |seen: Seen| seen.locally_settled || seen.partly_settled;
+        if !before.locally_settled && now.locally_settled || !before.partly_settled && now.partly_settled {
             self.wake(slot);
-        } else if before.locally_settled && !now.locally_settled {
+        } else if opens(before) && !opens(now) {
             let vertex = &mut self.vertices[slot as usize];
             // Only what was found settled can have made others so.
-            if vertex.search.settled_epoch == epoch && !vertex.outgoing.is_empty() {
+            let was_found = vertex.search.settled_epoch == epoch || before.partly_settled;
+            if was_found && !vertex.outgoing.is_empty() {
                 self.epoch += 1;
             }
             vertex.search.settled_epoch = 0;
@@ -134,10 +140,27 @@ impl Machine {
             return;
         }
         self.life_mut(slot).block(by);
-        if let Some(by) = by {
-            let by = self.show(by);
+        if let Some(by) = by.and_then(|by| self.to_blame(slot, by)) {
+            let by = by.to_string();
             self.emit(Some(slot), EventKind::BlockedBy { by });
         }
+    }
+
+    /// The resource to blame for what happens in `by`, as something behind it sees it: of a group, a member that failed.
+    pub(super) fn to_blame(&self, slot: u32, by: u32) -> Option<ResourceId> {
+        let failed = self.vertex(by).failed_members();
+        let edge = self.edges.find(by, slot).map(|edge| self.edges.get(edge));
+        let direct = edge.and_then(|edge| edge.begins_at(failed));
+        let of_group = direct.or(failed.first().map(|(id, _)| id));
+        of_group.cloned().or_else(|| self.identity(by))
+    }
+
+    /// Whether the end of an edge need not wait for its beginning, as far as that depends on the beginning alone.
+    pub(super) fn is_open(&self, edge: u32) -> bool {
+        let edge = self.edges.get(edge);
+        let from = self.vertex(edge.from);
+        let is_partly_open = || from.is_partly_settled() && edge.begins_at(from.failed_members()).is_none();
+        from.is_locally_settled() || is_partly_open()
     }
 
     /// Puts a vertex that must run where it belongs: into the ready queue, or into the list of what it waits for.
@@ -199,7 +222,8 @@ impl Machine {
                 vertex.search.cursor = 0;
             }
             let Some(&edge) = vertex.incoming.get(vertex.search.cursor as usize) else {
-                if top != slot {
+                // A group that failed in part is settled for some of its edges alone.
+                if top != slot && vertex.is_locally_settled() {
                     vertex.search.settled_epoch = epoch;
                 }
                 path.pop();
@@ -212,7 +236,7 @@ impl Machine {
             let predecessor = &self.vertices[from as usize];
             if predecessor.search.settled_epoch == epoch {
                 self.vertices[top as usize].search.cursor += 1;
-            } else if !predecessor.is_locally_settled() || path.len() > self.vertices.len() {
+            } else if !self.is_open(edge) || path.len() > self.vertices.len() {
                 return Some(from);
             } else {
                 path.push(from);

@@ -10,6 +10,9 @@ use super::life::{Run, Stage, Wait, Why};
 use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
 use crate::{Cause, Drift, DriftValue, Failure, FailureReason, RunSummary};
 
+/// As many resources of a group have an event each when they fail; more of them are summed up.
+const MOST_NAMED: usize = 16;
+
 impl Machine {
     /// Begins the run of a vertex whose turn it is.
     pub(super) fn start_run(&mut self, slot: u32) {
@@ -121,6 +124,7 @@ impl Machine {
         self.tell_drifts(slot, &run, &result);
         self.tell_exported(slot, std::mem::take(&mut result.exported));
         fail_late(&mut result, &run, resource.meta.timeout);
+        self.note_failed_members(slot, &result);
         for (member, failure) in &result.failed_members {
             let error = failure.chain().into();
             self.emit_of(slot, Some(member), EventKind::MemberFailed { error });
@@ -151,6 +155,7 @@ impl Machine {
                 self.put_back_refresh(slot);
                 if attempted {
                     self.note_perhaps(slot);
+                    self.notify_for_members(slot, &result);
                 }
                 if is_waiting(&result) {
                     self.found_missing(slot, error, &result);
@@ -183,11 +188,62 @@ impl Machine {
         }
         for drift in result.drifts.iter().filter(|drift| drift.repaired) {
             let [field, is, want] = shown(drift);
-            let what = match result.outcome {
-                Ok(()) => EventKind::Repaired { field, is, want },
-                Err(_) => EventKind::NotRepaired { field, is, want },
+            let what = match self.has_succeeded(slot, drift, result) {
+                true => EventKind::Repaired { field, is, want },
+                false => EventKind::NotRepaired { field, is, want },
             };
             self.emit_of(slot, drift.member.as_ref(), what);
+        }
+    }
+
+    /// Keeps which resources of a group failed, if all others of it are right.
+    fn note_failed_members(&mut self, slot: u32, result: &RunResult) {
+        let failed = match result.is_partial {
+            true => result.failed_members.as_slice(),
+            false => &[],
+        };
+        if failed.is_empty() && self.vertex(slot).failed_members().is_empty() {
+            return;
+        }
+        let mut failed: Vec<_> = failed
+            .iter()
+            .map(|(id, failure)| (id.clone(), failure.chain().into()))
+            .collect();
+        failed.dedup_by(|a: &mut (ResourceId, Arc<str>), b| a.0 == b.0);
+        self.extras_mut(slot).failed_members = failed;
+    }
+
+    /// Whether what was wrong with a resource of a vertex was put right by a run.
+    fn has_succeeded(&self, slot: u32, drift: &Drift, result: &RunResult) -> bool {
+        let own = || self.identity(slot);
+        let is_right = || {
+            let about = drift.member.clone().or_else(own);
+            !(result.failed_members.iter()).any(|(failed, _)| Some(failed) == about.as_ref())
+        };
+        result.outcome.is_ok() || result.is_partial && is_right()
+    }
+
+    /// Members of a group were repaired although others failed: those that only they notify hear of it.
+    fn notify_for_members(&mut self, slot: u32, result: &RunResult) {
+        if !result.is_partial {
+            return;
+        }
+        let own = self.identity(slot);
+        let repaired = result.drifts.iter().filter(|drift| drift.repaired);
+        let repaired = repaired.filter(|drift| self.has_succeeded(slot, drift, result));
+        let repaired: Vec<(ResourceId, ())> = repaired
+            .filter_map(|drift| Some((drift.member.clone().or_else(|| own.clone())?, ())))
+            .collect();
+        for at in 0..self.vertex(slot).outgoing.len() {
+            let index = self.vertex(slot).outgoing[at];
+            let edge = self.edges.get(index);
+            if edge.notifies()
+                && edge.begins_at(&result.failed_members).is_none()
+                && edge.begins_at(&repaired).is_some()
+            {
+                self.edges.get_mut(index).perhaps = false;
+                self.set_pending(index);
+            }
         }
     }
 
@@ -362,12 +418,25 @@ impl Machine {
         let failures = life.failures;
         let until = self.now.saturating_add(self.delay(&resource, failures));
         self.wait_until(slot, Wait { why, until });
-        let what = EventKind::BackingOff {
+        let next_try = self.shown_time(until);
+        self.emit_failure(slot, error, |error| EventKind::BackingOff {
             error,
-            next_try: self.shown_time(until),
+            next_try,
             tries_left,
-        };
-        self.emit(Some(slot), what);
+        });
+    }
+
+    /// An event about the failure of a vertex: of each resource of a group that failed, if they are few.
+    pub(super) fn emit_failure(&mut self, slot: u32, error: Arc<str>, event: impl Fn(Arc<str>) -> EventKind) {
+        let failed = self.vertex(slot).failed_members().to_vec();
+        if failed.is_empty() || failed.len() > MOST_NAMED {
+            return self.emit(Some(slot), event(error));
+        }
+        let own = self.identity(slot);
+        for (member, error) in &failed {
+            let member = (own.as_ref() != Some(member)).then_some(member);
+            self.emit_of(slot, member, event(error.clone()));
+        }
     }
 
     /// The notifications that the run saw were not served.
@@ -612,6 +681,7 @@ fn fail_late(result: &mut RunResult, run: &Run, timeout: u64) {
         attempted = "export";
         result.outcome = Err(failure);
     }
+    result.is_partial &= !run.timed_out;
     if run.timed_out && result.outcome.is_err() {
         let after = Duration::from_millis(timeout).as_secs_f64();
         let message = format!("{attempted}: timeout after {after} seconds");

@@ -47,6 +47,12 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Whether it could not be brought into its state.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        matches!(self, Standing::Failed | Standing::Failing)
+    }
+
     /// All of them: what needs somebody's attention first.
     pub const ALL: [Standing; 12] = [
         Standing::Failed,
@@ -122,6 +128,29 @@ impl StandingCounts {
             Standing::Starting => &mut self.starting,
             Standing::Right => &mut self.right,
         }
+    }
+}
+
+/// How many resources a vertex stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GroupSize {
+    /// Resources that are applied as part of it.
+    pub(super) members: usize,
+    /// Those of all that are right although the others failed.
+    pub(super) right: usize,
+}
+
+impl GroupSize {
+    pub(super) const ALONE: GroupSize = GroupSize { members: 0, right: 0 };
+
+    /// How many of them stand how, when the vertex stands so.
+    pub(super) fn standings(self, standing: Option<Standing>) -> impl Iterator<Item = (Standing, usize)> {
+        let right = match standing {
+            Some(standing) if standing.is_failure() => self.right,
+            _ => 0,
+        };
+        let like_vertex = standing.map(|standing| (standing, 1 + self.members - right));
+        like_vertex.into_iter().chain([(Standing::Right, right)])
     }
 }
 
@@ -287,12 +316,13 @@ impl Machine {
                 continue;
             };
             let members = resource.members.all();
-            let members = members.iter().map(|member| &member.id.kind);
-            for kind in members.chain([&resource.id.kind]) {
+            let members = members.iter().map(|member| &member.id);
+            for id in members.chain([&resource.id]) {
+                let standing = vertex.standing_of(id, standing);
                 // Nearly always it is there already.
-                match counts.get_mut(&**kind) {
+                match counts.get_mut(&*id.kind) {
                     Some(counts) => *counts.count_mut(standing) += 1,
-                    None => *counts.entry(kind.clone()).or_default().count_mut(standing) += 1,
+                    None => *counts.entry(id.kind.clone()).or_default().count_mut(standing) += 1,
                 }
             }
         }
@@ -324,13 +354,37 @@ impl Machine {
         let members = resource
             .map(|resource| resource.members.all())
             .unwrap_or_default();
-        list.extend(members.iter().map(|member| VertexStatus {
-            id: member.id.clone(),
-            group: Some(status.id.clone()),
-            noop: status.noop || member.meta.noop,
-            ..status.clone()
+        list.extend(members.iter().map(|member| {
+            let of_member = VertexStatus {
+                id: member.id.clone(),
+                group: Some(status.id.clone()),
+                noop: status.noop || member.meta.noop,
+                ..status.clone()
+            };
+            self.alone_to_blame(slot, of_member)
         }));
-        list.push(status);
+        list.push(self.alone_to_blame(slot, status));
+    }
+
+    /// The status of one resource of a group that failed in part.
+    fn alone_to_blame(&self, slot: usize, status: VertexStatus) -> VertexStatus {
+        let vertex = &self.vertices[slot];
+        let failed = vertex.failed_members();
+        if failed.is_empty() || !status.standing.is_failure() {
+            return status;
+        }
+        match failed.iter().find(|(id, _)| *id == status.id) {
+            Some((_, error)) => VertexStatus {
+                error: Some(error.clone()),
+                ..status
+            },
+            None => VertexStatus {
+                standing: Standing::Right,
+                state: VertexState::Clean,
+                error: None,
+                ..status
+            },
+        }
     }
 
     fn status_alone(&self, slot: usize) -> Option<VertexStatus> {
@@ -350,7 +404,9 @@ impl Machine {
             state: vertex
                 .life
                 .as_ref()
-                .map_or(VertexState::WaitingToBeAdded, |life| self.state_of(life)),
+                .map_or(VertexState::WaitingToBeAdded, |life| {
+                    self.state_of(slot as u32, life)
+                }),
             noop: self.is_noop(resource),
             hidden: vertex.hidden,
             reversal: resource.meta.is_reversal,
@@ -394,7 +450,7 @@ impl Machine {
         self.convergence.converged
     }
 
-    fn state_of(&self, life: &Life) -> VertexState {
+    fn state_of(&self, slot: u32, life: &Life) -> VertexState {
         let waits = |wait: &Wait| {
             let until = self.shown_time(wait.until);
             match wait.why {
@@ -420,7 +476,10 @@ impl Machine {
                 Queue::Semaphores { .. } => VertexState::WaitingForSemaphore,
                 Queue::Undecided | Queue::Turn { .. } => VertexState::Ready,
                 Queue::Ancestor(on) => {
-                    let blocked = due.blocked_by.and_then(identity).map(VertexState::BlockedBy);
+                    let blocked = due
+                        .blocked_by
+                        .and_then(|by| self.to_blame(slot, by))
+                        .map(VertexState::BlockedBy);
                     let waiting = || identity(*on).map(VertexState::WaitingFor);
                     blocked.or_else(waiting).unwrap_or(VertexState::Ready)
                 }
@@ -460,5 +519,22 @@ impl Vertex {
             _ => Standing::Starting,
         };
         Some(standing)
+    }
+
+    /// How one resource of the vertex stands, when the vertex stands so.
+    pub(super) fn standing_of(&self, id: &ResourceId, standing: Standing) -> Standing {
+        let failed = self.failed_members();
+        let is_right =
+            standing.is_failure() && !failed.is_empty() && !failed.iter().any(|(other, _)| other == id);
+        if is_right { Standing::Right } else { standing }
+    }
+
+    pub(super) fn group_size(&self) -> GroupSize {
+        let members = self.members();
+        let right = match self.failed_members() {
+            [] => 0,
+            failed => 1 + members - failed.len(),
+        };
+        GroupSize { members, right }
     }
 }

@@ -58,12 +58,15 @@ impl Machine {
             };
             let id = &life.resource.id;
             if self.failed.contains(&(slot as u32)) {
-                let error = vertex.extras().and_then(|extras| extras.error.clone());
-                failed.insert(id.clone(), error.unwrap_or_else(|| "".into()));
+                if vertex.failed_members().is_empty() {
+                    let error = vertex.extras().and_then(|extras| extras.error.clone());
+                    failed.insert(id.clone(), error.unwrap_or_else(|| "".into()));
+                }
+                failed.extend(vertex.failed_members().iter().cloned());
             } else if let Some(about) = life.fight() {
                 failed.insert(id.clone(), about.clone());
             }
-            if let Some(by) = vertex.blocked_by().and_then(|by| self.identity(by)) {
+            if let Some(by) = vertex.blocked_by().and_then(|by| self.to_blame(slot as u32, by)) {
                 blocked.insert(id.clone(), by);
             }
         }

@@ -72,6 +72,7 @@ pub(super) struct Seen {
     pub(super) busy: bool,
     pub(super) blocked: bool,
     pub(super) locally_settled: bool,
+    pub(super) partly_settled: bool,
     /// How it stands; none in a free place.
     pub(super) standing: Option<Standing>,
     /// What successors are blocked by: this if it failed, or what this is blocked by.
@@ -127,6 +128,8 @@ pub(super) struct Extras {
     pub(super) received: Vec<Receiving>,
     /// Why it failed last; none after a success.
     pub(super) error: Option<Arc<str>>,
+    /// The resources that failed in the last run and why, if all others of the group are right.
+    pub(super) failed_members: Vec<(ResourceId, Arc<str>)>,
 }
 
 /// The newest published values.
@@ -228,6 +231,16 @@ impl Vertex {
     /// Whether it is settled if its predecessors are.
     pub(super) fn is_locally_settled(&self) -> bool {
         self.life.as_ref().is_some_and(Life::is_locally_settled)
+    }
+
+    /// The resources of the group that failed, when all others of it are right.
+    pub(super) fn failed_members(&self) -> &[(ResourceId, Arc<str>)] {
+        self.extras().map_or(&[], |extras| &extras.failed_members)
+    }
+
+    /// Whether those of the group that did not fail are settled if its predecessors are.
+    pub(super) fn is_partly_settled(&self) -> bool {
+        !self.failed_members().is_empty() && self.life.as_ref().is_some_and(Life::has_failed_and_rests)
     }
 
     pub(super) fn is_undecided(&self) -> bool {

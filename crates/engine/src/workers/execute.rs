@@ -623,6 +623,7 @@ fn receive(
 
 fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> RunResult {
     let answered = ended.and_then(|answered| answered);
+    let is_partial = answered.is_ok() && outcome.refused.is_none() && !outcome.failed_members.is_empty();
     let blamed = || blame(&outcome.failed_members).map_or(Ok(()), Err);
     RunResult {
         outcome: match outcome.refused {
@@ -633,6 +634,7 @@ fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> R
         sent: outcome.sent,
         sent_by_members: outcome.sent_by_members,
         failed_members: outcome.failed_members,
+        is_partial,
         restart_interval: outcome.restart_interval,
         watch_anew: outcome.watch_anew,
         ..RunResult::ok()

@@ -352,7 +352,11 @@ impl Resource for Bulk {
                 Failure::new("find it").because("there is no such thing"),
             );
         }
-        if !unknown.is_empty() || wrong.is_empty() {
+        if let Some((member, _)) = unknown.first() {
+            let failure = Failure::new("find it").because("there is no such thing");
+            return Err(failure.of_member(member.id()));
+        }
+        if wrong.is_empty() {
             return Ok(());
         }
         let mut names = Vec::new();

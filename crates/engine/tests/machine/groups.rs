@@ -2,7 +2,7 @@
 
 use super::simulation::*;
 use setpoint_engine::EventKind;
-use setpoint_engine::machine::VertexState;
+use setpoint_engine::machine::{Standing, VertexState};
 use setpoint_graph::MetaParameters;
 use setpoint_value::Value;
 
@@ -82,7 +82,8 @@ fn a_failed_member_is_blamed_and_fails_the_group() {
     let is_failed =
         |what: &EventKind| matches!(what, EventKind::MemberFailed { error } if &**error == "find it");
     assert_eq!(told(&sim, is_failed), ["one in leader"]);
-    assert_eq!(sim.state("leader"), VertexState::FailedForGood);
+    assert_eq!(sim.state("one"), VertexState::FailedForGood);
+    assert_eq!(sim.state("leader"), VertexState::Clean, "the others are right");
 }
 
 #[test]
@@ -306,4 +307,73 @@ fn a_notification_outlives_an_edge_that_comes_to_stand_for_others() {
     sim.settle();
     let is_consumed = |what: &EventKind| matches!(what, EventKind::RefreshConsumed { .. });
     assert!(sim.has("svc[s]", is_consumed));
+}
+
+#[test]
+fn what_comes_after_a_member_waits_for_that_member_alone() {
+    let graph = Graph::new(&[
+        "leader",
+        "one",
+        "two",
+        "after_one",
+        "after_two",
+        "after_both",
+        "svc[t]",
+        "svc[f]",
+        "far",
+    ])
+    .edges("one -> after_one")
+    .edges("after_one -> far")
+    .edges("two -> after_two")
+    .edges("one -> after_both")
+    .edges("two -> after_both")
+    .edges("two => svc[t]")
+    .edges("one => svc[f]")
+    .group("leader", &["one", "two"]);
+    let mut sim = Simulation::new();
+    sim.runs("leader", [Run::fails("find it").of("one")]);
+    sim.swap(&graph);
+    sim.settle();
+    assert_eq!(sim.ran(), ["leader", "svc[t]", "after_two"]);
+    let blocked = |name: &str| match sim.state(name) {
+        VertexState::BlockedBy(by) => by.to_string(),
+        state => format!("{state:?}"),
+    };
+    for name in ["after_one", "after_both", "far", "svc[f]"] {
+        assert_eq!(blocked(name), id("one").to_string(), "{name}");
+    }
+    let status = |name: &str| sim.machine.status_of(&[id(name)]).remove(0);
+    assert_eq!(status("one").standing, Standing::Failed);
+    assert_eq!(status("one").error.as_deref(), Some("find it"));
+    for name in ["leader", "two"] {
+        assert_eq!(
+            (status(name).standing, status(name).error),
+            (Standing::Right, None),
+            "{name}"
+        );
+    }
+    let counts = sim.machine.summary(sim.now).counts;
+    assert_eq!((counts.failed, counts.right, counts.blocked), (1, 4, 4));
+    let is_end = |what: &EventKind| matches!(what, EventKind::FailedForGood { .. });
+    assert_eq!(told(&sim, is_end), ["one in leader"]);
+}
+
+#[test]
+fn a_member_that_was_repaired_notifies_although_another_failed() {
+    let graph = Graph::new(&["leader", "one", "two", "svc[t]", "svc[f]"])
+        .edges("two => svc[t]")
+        .edges("one => svc[f]")
+        .group("leader", &["one", "two"]);
+    let mut sim = Simulation::of(&graph);
+    sim.runs("leader", [Run::fails("find it").of("one").but_repairs("two")]);
+    sim.event("leader");
+    sim.settle();
+    let is_repair = |what: &EventKind| matches!(what, EventKind::Repaired { .. });
+    assert_eq!(told(&sim, is_repair), ["two in leader"]);
+    let said = sim.take();
+    assert!(said.contains(&"svc[t] refresh consumed".to_owned()), "{said:?}");
+    assert!(
+        !said.iter().any(|line| line.starts_with("svc[f] refresh")),
+        "{said:?}"
+    );
 }

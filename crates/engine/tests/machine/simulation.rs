@@ -46,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) not_exported: Option<&'static str>,
     /// Of a group: the drifts are of this member, and so is the failure.
     pub(crate) member: Option<&'static str>,
+    /// Of a group: the drifts are of this other member, which did not fail.
+    pub(crate) repairs: Option<&'static str>,
 }
 
 impl Run {
@@ -61,6 +63,16 @@ impl Run {
             untransferred: false,
             not_exported: None,
             member: None,
+            repairs: None,
+        }
+    }
+
+    /// A run that also repaired another member of the group, which did not fail.
+    pub(crate) fn but_repairs(self, member: &'static str) -> Run {
+        Run {
+            repairs: Some(member),
+            drifts: Run::drift().drifts,
+            ..self
         }
     }
 
@@ -134,6 +146,8 @@ struct Model {
     wants: Option<String>,
     is_reversal: bool,
     clean: bool,
+    /// Its members that failed in the last run, when the others are right.
+    failed: Vec<ResourceId>,
     noop: bool,
     dirtied: bool,
 }
@@ -398,6 +412,8 @@ impl Simulation {
                 if let Some(model) = self.model.get_mut(vertex) {
                     model.running = false;
                     model.clean = result.outcome.is_ok() && !model.dirtied;
+                    let failed = result.failed_members.iter().filter(|_| result.is_partial);
+                    model.failed = failed.map(|(id, _)| id.clone()).collect();
                     let may_repair = underway.is_some_and(|(_, request, _)| !request.noop);
                     if result.outcome.is_ok() && result.checked && may_repair {
                         let (name, wants) = (model.id.clone(), model.wants.clone());
@@ -638,7 +654,8 @@ impl Simulation {
                     .graph()
                     .and_then(|graph| graph.resources.get(&id(&ancestor)))
                     .is_none_or(|resource| resource.meta.is_reversal);
-                let settled = hidden || model.is_some_and(|m| m.clean && m.armed && !m.running);
+                let settled = hidden
+                    || model.is_some_and(|m| (m.clean && m.armed || self.is_apart(m, &name)) && !m.running);
                 assert!(
                     settled,
                     "{name} runs before {ancestor} is settled: {model:?}\n{}",
@@ -688,8 +705,16 @@ impl Simulation {
             .as_ref()
             .is_none_or(|member| !model.noop_members.contains(member));
         let sent_by_members: Vec<ResourceId> = model.members.clone();
+        let repaired = match run.repairs {
+            Some(repaired) => model
+                .members
+                .iter()
+                .find(|member| repaired == short(member))
+                .cloned(),
+            None => member.clone(),
+        };
         let drifts = run.drifts.iter().map(|(field, want)| Drift {
-            member: member.clone(),
+            member: repaired.clone(),
             field: (*field).into(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from(*want),
@@ -720,6 +745,7 @@ impl Simulation {
                 Some(message) => member.into_iter().map(|id| (id, Failure::new(message))).collect(),
                 None => Vec::new(),
             },
+            is_partial: run.fails.is_some() && run.member.is_some(),
             sent,
             transferred: !run.untransferred,
             not_exported: run.not_exported.map(Failure::new),
@@ -740,6 +766,20 @@ impl Simulation {
             },
         ));
         self.running.insert(vertex, (run, request, key));
+    }
+
+    /// Whether none of the failed members of a group comes before this resource.
+    fn is_apart(&self, group: &Model, name: &str) -> bool {
+        let Some(graph) = self.machine.graph().filter(|_| !group.failed.is_empty()) else {
+            return false;
+        };
+        let edges = graph.edges.values().filter(|edge| short(&edge.from) == group.id);
+        let mut behind_failed = edges.filter(|edge| {
+            let failed = |id: &ResourceId| group.failed.contains(id);
+            edge.parts().iter().any(|part| failed(&part.from))
+        });
+        let ancestors = self.ancestors(name);
+        !behind_failed.any(|edge| short(&edge.to) == name || ancestors.contains(&short(&edge.to)))
     }
 
     fn ancestors(&self, name: &str) -> BTreeSet<String> {

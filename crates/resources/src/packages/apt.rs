@@ -155,13 +155,19 @@ impl PackageManager for Apt {
 
 /// Whom nobody has allowed what they come from, and why not.
 async fn forbidden(wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<Option<Failure>>, Failure> {
-    let is_asked = |wanted: &WantedPackage| {
-        wanted.state != PackageState::Uninstalled && !(wanted.allow_nonfree && wanted.allow_unsupported)
-    };
+    let is_asked = |wanted: &WantedPackage| wanted.state != PackageState::Uninstalled;
     let asked = wanted.iter().filter(|wanted| is_asked(wanted));
     let names: Vec<&str> = asked.map(|wanted| wanted.name.as_str()).collect();
     let candidates = candidates(&names, apply).await?;
+    let is_without = |name: &&str| !candidates.contains_key(*name);
+    let without: Vec<&str> = names.iter().copied().filter(is_without).collect();
+    let providers = providers(&without, apply).await?;
     let refused = wanted.iter().map(|wanted| {
+        if let Some(providers) = providers.get(&wanted.name) {
+            let names = providers.join(", ");
+            let why = format!("it is a virtual package; name one of those that provide it: {names}");
+            return Some(failed(wanted, why));
+        }
         let component = candidates
             .get(wanted.name.as_str())
             .map_or("", |found| &found.component);
@@ -195,9 +201,6 @@ impl Transactions for Apt {
         if any(|wanted| wanted.allow_untrusted) {
             arguments.push("--allow-unauthenticated");
         }
-        if any(|wanted| wanted.hold.is_some()) {
-            arguments.push("--allow-change-held-packages");
-        }
         let attempted = match is_removal {
             true => {
                 arguments.push("remove");
@@ -211,7 +214,22 @@ impl Transactions for Apt {
         arguments.push("--");
         let names: Vec<String> = packages.iter().map(|wanted| wanted.with_version('=')).collect();
         arguments.extend(names.iter().map(String::as_str));
-        locked("apt-get", &arguments, attempted, apply).await
+        // Only these may change although they are held: an option of `apt-get` would hold for all that the transaction changes.
+        let database = database().await?;
+        let is_held = |wanted: &&&WantedPackage| {
+            wanted.hold.is_some() && database.package(&wanted.name).is_some_and(|entered| entered.held)
+        };
+        let held: Vec<&&WantedPackage> = packages.iter().filter(is_held).collect();
+        for wanted in &held {
+            self.hold(&wanted.name, false, apply).await?;
+        }
+        let ended = locked("apt-get", &arguments, attempted, apply).await;
+        for wanted in held {
+            if wanted.hold == Some(true) && !is_removal {
+                self.hold(&wanted.name, true, apply).await?;
+            }
+        }
+        ended
     }
 
     async fn installed(
@@ -340,6 +358,39 @@ async fn candidates(names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String,
     }
 }
 
+/// The packages that provide each of these virtual packages. Unknown names are not in it.
+async fn providers(names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String, Vec<String>>, Failure> {
+    if names.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let attempted = "ask what provides a package";
+    let arguments: Vec<&str> = ["showpkg", "--"].iter().chain(names).copied().collect();
+    let ended = run("apt-cache", &arguments, attempted, apply).await?;
+    match ended.is_success {
+        true => Ok(read_providers(&ended.stdout)),
+        false => Err(Failure::new(attempted).because(blame::said(&ended))),
+    }
+}
+
+/// Reads what `apt-cache showpkg` prints.
+fn read_providers(text: &str) -> HashMap<String, Vec<String>> {
+    let mut providers: HashMap<String, Vec<String>> = HashMap::new();
+    let (mut package, mut is_list) = ("", false);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("Package: ") {
+            (package, is_list) = (name.trim(), false);
+        } else if line.starts_with("Reverse Provides:") {
+            is_list = true;
+        } else if let Some(provider) = line.split(' ').next().filter(|name| is_list && !name.is_empty()) {
+            let found = providers.entry(package.to_owned()).or_default();
+            if !found.iter().any(|name| name == provider) {
+                found.push(provider.to_owned());
+            }
+        }
+    }
+    providers
+}
+
 /// Reads what `apt-cache policy` prints.
 fn read_policy(text: &str) -> HashMap<String, Candidate> {
     let mut candidates: HashMap<String, Candidate> = HashMap::new();
@@ -445,5 +496,34 @@ virtual:
         assert_eq!(of("firmware"), Some(("7", "non-free-firmware")));
         assert_eq!(of("flat"), Some(("1", "")));
         assert_eq!(of("virtual"), None);
+    }
+
+    #[test]
+    fn the_providers_of_virtual_packages_are_read() {
+        let text = "\
+Package: mail
+Versions: 
+
+Reverse Depends: 
+  cron,mail
+Dependencies: 
+Provides: 
+Reverse Provides: 
+postfix 3.7 (= )
+exim 4.9 (= )
+exim 4.8 (= )
+Package: hello
+Versions: 
+2.10 (/lists/x)
+Reverse Depends: 
+Dependencies: 
+2.10 - libc (0 (null)) 
+Provides: 
+2.10 - 
+Reverse Provides: 
+";
+        let found = read_providers(text);
+        assert_eq!(found["mail"], ["postfix", "exim"]);
+        assert_eq!(found.len(), 1);
     }
 }
