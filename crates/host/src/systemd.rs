@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zbus::{DynamicType, Type};
+use zbus::{DynamicType, OwnedVariant, Type};
 
 pub use jobs::{Job, JobResult, UnknownJob};
 pub use news::{UnitNews, UnitWatch};
@@ -137,11 +137,40 @@ impl ServiceManager {
         Ok(unit)
     }
 
+    /// The directories in which the manager looks for unit files, the most important first.
+    ///
+    /// # Errors
+    /// When the manager does not tell.
+    pub async fn unit_path(&self) -> Result<Vec<PathBuf>, BusError> {
+        let link = self.followed()?.link().await?;
+        let get = Method {
+            service: SERVICE,
+            path: MANAGER_PATH,
+            interface: "org.freedesktop.DBus.Properties",
+            name: "Get",
+        };
+        let value: OwnedVariant = link.call(get, &(MANAGER, "UnitPath")).await?;
+        Ok(unit::paths(&value))
+    }
+
     /// How the last start or stop of a unit ended, in the words of the manager: `success`, `timeout`, `exit-code`. For units of mounts and services.
     ///
     /// # Errors
     /// When the manager does not tell.
     pub async fn result(&self, unit: &UnitName) -> Result<String, BusError> {
+        self.text_property(unit, "Result").await
+    }
+
+    /// When a service counts as started, in the words of the manager: `simple`, `oneshot`, `notify`.
+    ///
+    /// # Errors
+    /// When the manager does not tell.
+    pub async fn service_type(&self, unit: &UnitName) -> Result<String, BusError> {
+        self.text_property(unit, "Type").await
+    }
+
+    /// A property that units of one sort have.
+    async fn text_property(&self, unit: &UnitName, name: &str) -> Result<String, BusError> {
         let sort = match unit.as_str().rsplit_once('.') {
             Some((_, "mount")) => "org.freedesktop.systemd1.Mount",
             Some((_, "automount")) => "org.freedesktop.systemd1.Automount",
@@ -152,7 +181,7 @@ impl ServiceManager {
             service: SERVICE,
             path: &unit.object_path(),
             interface: sort,
-            name: "Result",
+            name,
         };
         link.text_property(property).await
     }

@@ -29,6 +29,7 @@ mod tar_archive;
 mod text_lines;
 mod turns;
 mod unit_control;
+mod unit_files;
 mod value_encoding;
 mod written_file;
 

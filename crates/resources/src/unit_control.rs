@@ -7,6 +7,9 @@ use setpoint_engine::{Apply, Attempting, Failure, Handle, HubWatcher, Level, Wor
 use setpoint_host::systemd::{
     Job, JobResult, ServiceManager, ServiceManagers, Unit, UnitName, UnitNews, UnitWatch,
 };
+use tokio::task::block_in_place;
+
+use crate::unit_files;
 
 /// How long a job is waited for until that is said, again and again.
 const SAID: Duration = Duration::from_secs(10);
@@ -80,6 +83,23 @@ pub(crate) fn watch(session: bool, unit: &UnitName, watcher: HubWatcher) -> Resu
 pub(crate) async fn reload(manager: &ServiceManager) -> Result<(), Failure> {
     let reloaded = manager.reload().await;
     reloaded.map_err(|error| Failure::new("make systemd read its unit files again").because(error))
+}
+
+/// Makes the manager read its unit files again if it has not read those of a unit as they are now.
+pub(crate) async fn read_new_files(
+    manager: &ServiceManager,
+    name: &UnitName,
+    unit: &Unit,
+) -> Result<(), Failure> {
+    if !unit.needs_reload {
+        let attempted = "look for the unit files of";
+        let directories = manager.unit_path().await.attempting(attempted, name)?;
+        let differ = block_in_place(|| unit_files::differ(&directories, name, unit));
+        if !differ.attempting(attempted, name)? {
+            return Ok(());
+        }
+    }
+    reload(manager).await
 }
 
 /// Has the manager do a job, and waits for its end.

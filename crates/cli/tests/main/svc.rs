@@ -352,8 +352,55 @@ fn a_notification_reloads_or_restarts_what_runs() {
         let command = text(Path::new(&format!("/proc/{}/cmdline", process())));
         assert!(command.contains("2000"), "{command}");
 
+        new_files_of_a_unit_are_read_before_its_service_is_restarted();
         a_notification_starts_a_stopped_service_only_with_restart();
     });
+}
+
+/// systemd itself does not notice a new directory of drop-ins, nor a unit file that comes before the one that it has read.
+fn new_files_of_a_unit_are_read_before_its_service_is_restarted() {
+    let administrators = "/etc/systemd/system";
+    unit("changed", "ExecStart=/bin/sleep 1000");
+    unit("replaced", "ExecStart=/bin/sleep 1000\nEnvironment=OLD=1");
+    unit("dash-ed", "ExecStart=/bin/sleep 1000");
+    unit("made@", "ExecStart=/bin/sleep 1000");
+    shell("systemctl daemon-reload; systemctl start changed replaced dash-ed made@one");
+    let drop_in = |number: u32| format!("[Service]\nEnvironment=NEW={number}\n");
+    let whole = |number: u32| format!("[Service]\nExecStart=/bin/sleep 1000\nEnvironment=NEW={number}\n");
+    for (service, file, content) in [
+        (
+            "changed",
+            "changed.service.d/x.conf",
+            &drop_in as &dyn Fn(u32) -> String,
+        ),
+        ("dash-ed", "dash-.service.d/x.conf", &drop_in),
+        ("made@one", "made@.service.d/x.conf", &drop_in),
+        ("replaced", "replaced.service", &whole),
+    ] {
+        for number in [1, 2] {
+            let path = format!("{administrators}/{file}");
+            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let program = format!(
+                "file \"{directory}/\" {{ state => \"exists\", }}\n\
+                 file \"{path}\" {{ state => \"exists\", content => \"{}\", Notify => Svc[\"{service}\"], }}\n\
+                 svc \"{service}\" {{ state => \"running\", on_refresh => \"restart\", }}\n",
+                content(number).replace('\n', "\\n")
+            );
+            assert_eq!(once(&program, &[]), reloaded("restart"), "{service}");
+            assert_eq!(
+                property(service, "Environment"),
+                format!("NEW={number}"),
+                "{service}"
+            );
+            let process = property(service, "MainPID");
+            let environment = text(Path::new(&format!("/proc/{process}/environ")));
+            assert!(
+                environment.contains(&format!("NEW={number}")),
+                "{service}: {environment:?}"
+            );
+            assert_eq!(once(&program, &[]), (Vec::new(), None), "{service}");
+        }
+    }
 }
 
 /// What a run finds when a file that it writes notifies the service.
@@ -542,7 +589,17 @@ fn a_service_that_ends_again_and_again_is_a_failure_that_is_told() {
         )
         .unwrap();
         unit("instead", "ExecStart=/bin/sleep 1000");
+        unit("ends", "ExecStart=/bin/true");
+        unit("fails", "ExecStart=/bin/false");
+        unit("loops", "ExecStart=/bin/false\nRestart=always\nRestartSec=10s");
         shell("systemctl daemon-reload");
+        for (name, wanted) in [
+            ("ends", "start ends.service: its command ended at once, without a failure; one that is to end needs `Type=oneshot`"),
+            ("fails", "start fails.service: it failed at once; `systemctl status` and the journal say why"),
+            ("loops", "start loops.service: it ended at once, and systemd starts it again and again; `systemctl status` and the journal say why"),
+        ] {
+            fails(&format!("svc \"{name}\" {{ state => \"running\", Meta:retry => 0, }}\n"), wanted);
+        }
         let program = "svc \"crashing\" { state => \"running\", Meta:retry => 2, Meta:delay => 100, }
             svc \"instead\" { state => \"running\", }
         ";

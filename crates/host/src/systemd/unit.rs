@@ -224,6 +224,8 @@ pub struct Unit {
     pub file_state: String,
     /// Whether its files were changed since the manager has read them. Of directories that were made since then the manager does not know.
     pub needs_reload: bool,
+    /// The file that the manager has read; none if the unit has none.
+    pub file: Option<PathBuf>,
     /// The files beside its own one that the manager has read, and that change it.
     pub drop_ins: Vec<PathBuf>,
     /// The number of the job that waits or is done for it.
@@ -263,16 +265,6 @@ impl Unit {
             Some(Variant::Str(text)) => text.as_str().trim_end_matches('.').to_owned(),
             _ => String::new(),
         };
-        let drop_ins = match properties.get("DropInPaths").map(|value| &**value) {
-            Some(Variant::Array(paths)) => {
-                let paths = paths.iter().filter_map(|path| match path {
-                    Variant::Str(path) => Some(PathBuf::from(path.as_str())),
-                    _ => None,
-                });
-                paths.collect()
-            }
-            _ => Vec::new(),
-        };
         Unit {
             id: text("Id"),
             load_state: text("LoadState"),
@@ -281,7 +273,11 @@ impl Unit {
             sub_state: text("SubState"),
             file_state: text("UnitFileState"),
             needs_reload: truth("NeedDaemonReload"),
-            drop_ins,
+            file: Some(PathBuf::from(text("FragmentPath"))).filter(|path| !path.as_os_str().is_empty()),
+            drop_ins: properties
+                .get("DropInPaths")
+                .map(|value| paths(value))
+                .unwrap_or_default(),
             job,
             // Of a unit that was not started since it was loaded nothing is known.
             conditions_held: truth("ConditionResult") || number("ConditionTimestamp") == 0,
@@ -306,6 +302,18 @@ impl Unit {
     pub fn running(&self) -> String {
         format!("{} ({})", self.active_state.as_str(), self.sub_state)
     }
+}
+
+/// The paths of a property that is a list of them.
+pub(super) fn paths(value: &Variant<'_>) -> Vec<PathBuf> {
+    let Variant::Array(paths) = value else {
+        return Vec::new();
+    };
+    let paths = paths.iter().filter_map(|path| match path {
+        Variant::Str(path) => Some(PathBuf::from(path.as_str())),
+        _ => None,
+    });
+    paths.collect()
 }
 
 #[cfg(test)]

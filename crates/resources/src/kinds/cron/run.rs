@@ -7,9 +7,10 @@ use setpoint_engine::{Apply, Attempting, Failure};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitName};
 use tokio::task::block_in_place;
 
-use super::{Cron, drop_ins};
+use super::Cron;
 use crate::presence::Presence;
 use crate::unit_control::{self, Startup};
+use crate::unit_files;
 use crate::written_file::WrittenFile;
 
 struct Run<'a, 'b> {
@@ -99,7 +100,7 @@ impl Run<'_, '_> {
             return Ok(true);
         }
         let directories = self.cron.drop_in_directories(&self.timer);
-        let unread = block_in_place(|| drop_ins::has_unread(&directories, &self.unit.drop_ins));
+        let unread = block_in_place(|| unit_files::has_unread(&directories, &self.unit.drop_ins));
         unread.attempting("look for the drop-ins of", &self.timer)
     }
 
@@ -193,6 +194,7 @@ impl Run<'_, '_> {
     }
 
     async fn job(&mut self, method: &str, attempted: &'static str) -> Result<(), Failure> {
+        unit_control::read_new_files(self.manager, &self.timer, &self.unit).await?;
         unit_control::job(self.manager, &self.timer, method, attempted, self.apply).await
     }
 

@@ -3,11 +3,16 @@
 //! Unmask, enable or disable, start or stop, serve a notification, mask. After each change of links the manager reads its files; after each job the unit is read again, for
 //! `done` does not mean that a service is still there a moment later.
 
+use std::time::Duration;
+
 use setpoint_engine::{Apply, Attempting, Failure, Level};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitFileChanges, UnitName};
 
 use super::{OnRefresh, State, Svc};
 use crate::unit_control::{self, Startup};
+
+/// How long a service that was just started is given to show that it does not end at once.
+const UNTIL_IT_LIVES: Duration = Duration::from_millis(150);
 
 struct Run<'a, 'b> {
     svc: &'a Svc,
@@ -172,19 +177,45 @@ impl Run<'_, '_> {
         // A service that has ended is forgotten at once, and why it has with it, unless somebody holds it. That is not possible everywhere.
         let is_held = self.manager.hold(&self.name).await.is_ok();
         let started = self.job("StartUnit", "start").await;
-        let read = self.read().await;
+        let lives = match &started {
+            Ok(()) => self.must_live("start").await,
+            Err(_) => Ok(()),
+        };
         if is_held {
             let _ = self.manager.release(&self.name).await;
         }
-        started.and(read)?;
+        started.and(lives)?;
+        Ok(true)
+    }
+
+    /// A service that was just started must still be there a moment later: for systemd, most of them have started as soon as there is a process.
+    async fn must_live(&mut self, attempted: &'static str) -> Result<(), Failure> {
+        self.read().await?;
+        if self.unit.active_state.is_running() {
+            tokio::time::sleep(UNTIL_IT_LIVES).await;
+            self.read().await?;
+        }
         let why = match self.unit.active_state {
             ActiveState::Failed => "it failed at once; `systemctl status` and the journal say why",
+            ActiveState::Activating if self.unit.sub_state == "auto-restart" => {
+                "it ended at once, and systemd starts it again and again; `systemctl status` and the journal say why"
+            }
             ActiveState::Inactive if !self.unit.conditions_held => {
                 "a condition of its unit file does not hold"
             }
-            _ => return Ok(true),
+            ActiveState::Inactive if !self.may_end().await? => {
+                "its command ended at once, without a failure; one that is to end needs `Type=oneshot`"
+            }
+            _ => return Ok(()),
         };
-        Err(self.failure("start").because(why))
+        Err(self.failure(attempted).because(why))
+    }
+
+    /// Whether it is a service that does something and ends.
+    async fn may_end(&self) -> Result<bool, Failure> {
+        let sort = self.manager.service_type(&self.name).await;
+        let sort = sort.attempting("ask systemd about", &self.name)?;
+        Ok(sort == "oneshot")
     }
 
     /// Waits for what was asked for already: a start that somebody else has begun is not begun again. In the middle of a restart
@@ -233,12 +264,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         self.job(method, attempted).await?;
-        self.read().await?;
-        if self.unit.active_state == ActiveState::Failed {
-            let why = "it failed at once; `systemctl status` and the journal say why";
-            return Err(self.failure(attempted).because(why));
-        }
-        Ok(())
+        self.must_live(attempted).await
     }
 
     async fn mask(&mut self) -> Result<(), Failure> {
@@ -272,9 +298,7 @@ impl Run<'_, '_> {
 
     /// Has the manager do a job, and waits for its end.
     async fn job(&mut self, method: &str, attempted: &'static str) -> Result<(), Failure> {
-        if self.unit.needs_reload {
-            unit_control::reload(self.manager).await?;
-        }
+        unit_control::read_new_files(self.manager, &self.name, &self.unit).await?;
         unit_control::job(self.manager, &self.name, method, attempted, self.apply).await
     }
 }

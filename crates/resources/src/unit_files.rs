@@ -1,10 +1,12 @@
-//! Drop-ins of a timer: files `*.conf` in a directory `NAME.timer.d`, which change it, systemd.unit(5).
+//! The files of a unit: its unit file, and its drop-ins, files `*.conf` in a directory `NAME.d`, which change it, systemd.unit(5).
 //!
-//! systemd says by itself that one was changed, but only of directories that were there when it read its files. So whether there is one in a new directory is looked for here.
-//! Directories of several units (`timer.d`, `backup-.timer.d`) are not, as whoever uses those tells systemd.
+//! systemd reports by itself that a file has changed, but it knows only the directories and files that were there when it read its files. So this
+//! module looks for new ones.
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+use setpoint_host::systemd::{Unit, UnitName};
 
 /// Places of files that come with packages or are generated: one of the same name in a directory of the administrator replaces them.
 const LESS_IMPORTANT: [&str; 4] = [
@@ -14,8 +16,40 @@ const LESS_IMPORTANT: [&str; 4] = [
     "/run/systemd/generator.late",
 ];
 
+/// Whether a unit has other files than those that the manager has read. `directories` are those in which the manager looks, the most important first.
+pub(crate) fn differ(directories: &[PathBuf], name: &UnitName, unit: &Unit) -> io::Result<bool> {
+    let names = [Some(name.clone()), name.template()];
+    let names = names.iter().flatten();
+    let mut places = names.flat_map(|name| directories.iter().map(|directory| directory.join(name.as_str())));
+    let found = places.find_map(|path| path.canonicalize().ok());
+    let read = unit.file.as_ref().and_then(|path| path.canonicalize().ok());
+    // A file that has gone is reported by the manager.
+    if found.is_some() && found != read {
+        return Ok(true);
+    }
+    let of_units = drop_in_names(name);
+    let drop_ins = directories
+        .iter()
+        .flat_map(|directory| of_units.iter().map(|unit| directory.join(format!("{unit}.d/"))));
+    has_unread(&drop_ins.collect::<Vec<_>>(), &unit.drop_ins)
+}
+
+/// The names before `.d` of the directories in which drop-ins of a unit are: for `a-b@c.service` its own name, `a-b@.service`, `a-.service` and `service`.
+fn drop_in_names(name: &UnitName) -> Vec<String> {
+    let mut names = vec![name.as_str().to_owned()];
+    names.extend(name.template().map(|template| template.as_str().to_owned()));
+    let Some((stem, suffix)) = name.as_str().rsplit_once('.') else {
+        return names;
+    };
+    let stem = stem.split('@').next().unwrap_or(stem);
+    let dashes = stem.match_indices('-').map(|(at, _)| at).rev();
+    names.extend(dashes.map(|at| format!("{}-.{suffix}", &stem[..at])));
+    names.push(suffix.to_owned());
+    names
+}
+
 /// Whether one of the directories, the most important first, has a drop-in that is not among those that were read and that none of them replaces.
-pub(super) fn has_unread(directories: &[PathBuf], read: &[PathBuf]) -> io::Result<bool> {
+pub(crate) fn has_unread(directories: &[PathBuf], read: &[PathBuf]) -> io::Result<bool> {
     for (at, directory) in directories.iter().enumerate() {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
@@ -61,6 +95,22 @@ fn is_drop_in(path: &Path) -> bool {
 #[expect(clippy::disallowed_methods, reason = "tests make the files that they look at")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_have_drop_ins_under_several_names() {
+        let names = |name: &str| drop_in_names(&UnitName::new(name.to_owned()).expect("a name"));
+        assert_eq!(
+            names("a-b-c@i-j.service"),
+            [
+                "a-b-c@i-j.service",
+                "a-b-c@.service",
+                "a-b-.service",
+                "a-.service",
+                "service"
+            ]
+        );
+        assert_eq!(names("plain.timer"), ["plain.timer", "timer"]);
+    }
 
     #[test]
     fn what_was_not_read_is_found_unless_something_replaces_it() {
