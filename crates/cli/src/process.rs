@@ -13,17 +13,15 @@ use setpoint_programs::command_path::{WRITABLE_BY_OTHERS, open_to_others};
 
 use crate::output::{Output, write_error_stream};
 
-/// Keeps secrets out of memory dumps and away from debuggers of other users, and makes no files that others can write. Root only: it is
-/// root's secrets and files that others want, and without its rights a process that is not dumpable cannot open its own descriptors.
+/// Keeps secrets out of memory dumps and away from debuggers of other users, and sets the mask for new files to 022, for commands too, however the
+/// process was started. Root only: without its rights a process that is not dumpable cannot open its own descriptors.
 pub(crate) fn harden() {
     if !geteuid().is_root() {
         return;
     }
     // A kernel that refuses leaves us as we are.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    // Asking for the mask is setting it.
-    let mask = umask(Mode::from_raw_mode(WRITABLE_BY_OTHERS));
-    umask(mask | Mode::from_raw_mode(WRITABLE_BY_OTHERS));
+    umask(Mode::from_raw_mode(WRITABLE_BY_OTHERS));
 }
 
 /// Whether memory is taken in huge pages from here on. Memory comes several times as fast with them, which suits what ends soon; but of

@@ -112,11 +112,26 @@ pub(crate) async fn job(
 ) -> Result<(), Failure> {
     let job = manager.enqueue(method, unit).await;
     let job = job.attempting(attempted, unit)?;
+    // systemd waits for this process to end before it continues the job, so this process must not wait for the job.
+    if ends_ourselves(manager).await {
+        let line = format!("systemd will {attempted} {unit}, and this program with it");
+        apply.log(Level::Info, line);
+        return Ok(());
+    }
     match wait(job, unit, attempted, apply).await? {
         // How the unit is says whether a forgotten one was done.
         None | Some(JobResult::Done) => Ok(()),
         Some(result) => Err(Failure::new(attempted).on(unit).because(result.to_string())),
     }
+}
+
+/// Whether a job of the service that this process belongs to is under way: the service is being stopped or restarted.
+async fn ends_ourselves(manager: &ServiceManager) -> bool {
+    let Some(own) = UnitName::of_this_process() else {
+        return false;
+    };
+    let unit = manager.unit(&own, false).await;
+    unit.is_ok_and(|unit| unit.job.is_some())
 }
 
 /// How a job ended; nothing if the manager was started anew and has forgotten it.

@@ -1,6 +1,6 @@
 //! The files of a unit: its unit file, and its drop-ins, files `*.conf` in a directory `NAME.d`, which change it, systemd.unit(5).
 //!
-//! systemd reports by itself that a file has changed, but it knows only the directories and files that were there when it read its files. So this
+//! systemd reports when a file has changed, but it knows only the directories and files that were there when it read its files. So this
 //! module looks for new ones.
 
 use std::io;

@@ -556,6 +556,37 @@ fn a_cancelled_command_gets_its_signal_and_the_run_has_failed() {
 }
 
 #[test]
+fn a_command_that_ends_the_program_serves_its_notification_in_the_end() {
+    let bench = Bench::new();
+    let command = "rm -f ready; touch ready; while :; do sleep 0.01; done";
+    let more = [("cwd", text(bench.path(""))), ("refresh_only", Value::Bool(true))];
+    let interrupted = || {
+        let mut exec = shell(&bench, command, &more);
+        exec.refresh = true;
+        let cancellation = exec.cancellation.clone();
+        let run = cancelled_when_ready(&bench, &mut exec, move || {
+            cancellation.cancel(CancelCause::Stopping);
+        });
+        std::fs::remove_file(bench.path("ready")).unwrap();
+        run
+    };
+    for _ in 0..2 {
+        assert_eq!(
+            interrupted().result.unwrap_err().reason(),
+            FailureReason::Cancelled,
+            "it is served at the next start"
+        );
+        let run = interrupted();
+        assert!(run.result.is_ok(), "{run:?}");
+        let told = run
+            .log
+            .iter()
+            .any(|line| format!("{line:?}").contains("counts as served"));
+        assert!(told, "{run:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_kills_what_ignores_the_signal() {
     let bench = Bench::new();
     let command = "trap '' TERM; touch ready; while :; do sleep 0.01; done";

@@ -165,6 +165,8 @@ fn the_shipped_unit_runs_reloads_logs_and_restarts_the_service() {
         a_reload_waits_for_the_new_program_and_fails_with_a_wrong_one(program);
         the_journal_finds_repairs_by_resource();
         a_process_that_hangs_is_restarted();
+        files_and_commands_are_as_open_as_in_a_run_by_hand();
+        a_program_restarts_its_own_service_once();
         shell("systemctl stop setpoint");
         assert_eq!(
             (property("ActiveState"), property("Result")),
@@ -212,6 +214,72 @@ fn the_journal_finds_repairs_by_resource() {
         message.starts_with("file[/srv/motd]: repaired content"),
         "{message}"
     );
+}
+
+fn files_and_commands_are_as_open_as_in_a_run_by_hand() {
+    let program = "file \"/srv/open\" {\n\tstate => \"exists\",\n\tcontent => \"x\",\n}\n\
+        file \"/srv/site/\" {\n\tstate => \"exists\",\n}\n\
+        exec \"make\" {\n\tcmd => \"mkdir /srv/made; touch /srv/made/file\",\n\tshell => \"/bin/sh\",\n\tcreates => \"/srv/made\",\n}\n";
+    let modes = || {
+        shell("stat -c %a /srv/open /srv/site /srv/made /srv/made/file; rm -r /srv/open /srv/site /srv/made")
+    };
+    std::fs::write("/etc/setpoint/main.mcl", program).unwrap();
+    shell("systemctl restart setpoint");
+    wait_until("the command", || Path::new("/srv/made/file").exists());
+    wait_until("the directory", || {
+        Path::new("/srv/site").exists() && Path::new("/srv/open").exists()
+    });
+    shell("systemctl stop setpoint");
+    let by_service = modes();
+    shell("umask 077; setpoint run --once --tmp-prefix /etc/setpoint/");
+    assert_eq!(by_service, modes());
+    assert_eq!(by_service, "644\n755\n755\n644");
+}
+
+/// A notification of the own service is served before the restart that it causes, whatever asks for the restart.
+fn a_program_restarts_its_own_service_once() {
+    let starts = || shell("journalctl -u setpoint --no-pager -o cat | grep -c '^Started' || true");
+    shell("printf '[Service]\\nExecStart=/bin/sleep 1000\\n[Unit]\\n' > /etc/systemd/system/base.service");
+    for (number, receiver, resource) in [
+        (
+            1,
+            "Svc[\"setpoint\"]",
+            "svc \"setpoint\" {\n\tstate => \"running\",\n\ton_refresh => \"restart\",\n}\n",
+        ),
+        (
+            2,
+            "Svc[\"base\"]",
+            "svc \"base\" {\n\tstate => \"running\",\n\ton_refresh => \"restart\",\n}\n",
+        ),
+    ] {
+        let program = format!(
+            "file \"/srv/conf\" {{\n\tstate => \"exists\",\n\tcontent => \"v{number}\\n\",\n\tNotify => {receiver},\n}}\n{resource}"
+        );
+        std::fs::write("/etc/setpoint/main.mcl", "noop \"none\" {}\n").unwrap();
+        let part = if number == 2 {
+            "PartOf=base.service\nAfter=base.service\n"
+        } else {
+            ""
+        };
+        std::fs::write(
+            "/etc/systemd/system/setpoint.service.d/part.conf",
+            format!("[Unit]\n{part}"),
+        )
+        .unwrap();
+        shell("systemctl daemon-reload; systemctl start base; systemctl restart setpoint");
+        let before: u32 = starts().parse().unwrap();
+        std::fs::write("/etc/setpoint/main.mcl", program).unwrap();
+        shell("systemctl reload setpoint || true");
+        wait_until("the restart", || starts() == (before + 1).to_string());
+        wait_until("that all is right", || {
+            property("StatusText") == "right: 2 resources"
+        });
+        assert_eq!(starts(), (before + 1).to_string());
+        assert_eq!(
+            shell("find /var/lib/setpoint/engine -name refresh -size +0 | wc -l"),
+            "0"
+        );
+    }
 }
 
 fn a_process_that_hangs_is_restarted() {

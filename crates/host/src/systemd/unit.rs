@@ -55,6 +55,15 @@ impl UnitName {
         Ok(UnitName(name))
     }
 
+    /// The service that this process belongs to, by its control group. None outside of services.
+    #[must_use]
+    pub fn of_this_process() -> Option<UnitName> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+        let service = path.rsplit('/').find(|part| part.ends_with(".service"))?;
+        UnitName::new(service.to_owned()).ok()
+    }
+
     /// The unit for a path, with this suffix: `srv-data.mount`.
     ///
     /// # Errors

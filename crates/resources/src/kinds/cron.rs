@@ -1,6 +1,6 @@
 //! The `cron` kind: a timer of systemd, with its unit file, running or not, starting by itself or not.
 //!
-//! What a run does is in `cron/run.rs`, and which times there are in `cron/times.rs`.
+//! `cron/run.rs` has the steps of a run, `cron/times.rs` the forms of times.
 //!
 //! Beside what the reference has: `command`, which makes the unit that is started, too. What differs from the reference: a schedule that was changed takes effect at once;
 //! `startup` holds also while the timer runs; what shall be absent is stopped, disabled and removed; `time` and the spans are judged before anything is done.

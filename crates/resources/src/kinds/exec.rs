@@ -12,8 +12,8 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, Identity, IfSet, Kind as _, Level, Resource, Sends, Text, Wanted, Watch,
-    async_trait,
+    Apply, CancelCause, DriftValue, Failure, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
+    Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
@@ -229,7 +229,15 @@ impl Resource for Exec {
             }
             return Ok(());
         }
-        let finished = run.finish(&self.main(), "run", apply).await?;
+        let finished = match run.finish(&self.main(), "run", apply).await {
+            Err(failure) if apply.refresh_pending() && is_stopping(apply) => {
+                return cache::note_interruption(apply, failure).await;
+            }
+            finished => finished?,
+        };
+        if apply.refresh_pending() {
+            cache::forget_interruptions(apply.handle()).await?;
+        }
         self.expect_success(&self.main(), "run", &finished, apply)?;
         if let Some(done) = self.done.line() {
             let finished = run.finish(&done, "run `donecmd`", apply).await?;
@@ -241,7 +249,12 @@ impl Resource for Exec {
             self.secret = Some(std::mem::take(&mut cache.sent));
         }
         // What is secret leaves nothing of an earlier run behind either.
-        cache.store(apply.handle(), !self.mtimes.is_empty()).await?;
+        // The command has done its work: that this cannot be kept does not make it run again.
+        if let Err(failure) = cache.store(apply.handle(), !self.mtimes.is_empty()).await {
+            let failure = failure.chain();
+            let message = format!("ran, but its output is not kept for the next start: failed to {failure}");
+            apply.log(Level::Warning, message);
+        }
         if let Some(secret) = self.secret.clone().filter(|_| apply.has_sensitive()) {
             cache.sent = secret;
         }
@@ -294,6 +307,11 @@ impl Exec {
             stderr: cached.stderr.or_else(|| self.send_stderr.clone()),
         }
     }
+}
+
+/// Whether the program ends.
+fn is_stopping(apply: &Apply<'_>) -> bool {
+    apply.cancellation().cause() == Some(CancelCause::Stopping)
 }
 
 impl Sent {

@@ -3,7 +3,7 @@
 //! Each is a file of its own in the resource's private directory, which says its version; no file means nothing. Blocking calls are made on
 //! threads for them, because a run of an `exec` waits and holds none.
 
-use setpoint_engine::{Failure, Handle, Text};
+use setpoint_engine::{Apply, Failure, Handle, Level, Text};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Timestamp};
 use setpoint_host::state::{StateDirectory, Stored};
 
@@ -22,6 +22,11 @@ const SENT: &str = "sent";
 const SENT_VERSION: u32 = 1;
 const MTIMES: &str = "mtimes";
 const MTIMES_VERSION: u32 = 1;
+/// How many times in a row the end of the program interrupted the command while it served a notification: one byte each.
+const INTERRUPTED: &str = "interrupted";
+const INTERRUPTED_VERSION: u32 = 1;
+/// A command that is interrupted so often is what ends the program.
+const MOST_INTERRUPTIONS: usize = 2;
 
 impl Cache {
     /// With a line for the log when what is there cannot be used.
@@ -60,6 +65,41 @@ impl Cache {
         })
         .await
     }
+}
+
+/// The end of the program interrupted a command that serves a notification. At the next start it is served again, unless that happened time and again: then
+/// the command restarts this very program, and the notification counts as served.
+pub(super) async fn note_interruption(apply: &Apply<'_>, failure: Failure) -> Result<(), Failure> {
+    let handle = apply.handle().clone();
+    let interrupted = blocking(move || {
+        let before = match handle.load(INTERRUPTED, INTERRUPTED_VERSION)? {
+            Stored::Payload(payload) => payload.len(),
+            Stored::Nothing | Stored::Unusable(_) => 0,
+        };
+        handle.store(INTERRUPTED, INTERRUPTED_VERSION, &vec![b'x'; before + 1])?;
+        Ok(before + 1)
+    })
+    .await;
+    if !interrupted.is_ok_and(|interrupted| interrupted >= MOST_INTERRUPTIONS) {
+        return Err(failure);
+    }
+    forget_interruptions(apply.handle()).await?;
+    let message = "the end of this program interrupted the command again, so the command seems to restart this program; \
+                   its notification counts as served";
+    apply.log(Level::Warning, message);
+    Ok(())
+}
+
+/// The command was not interrupted.
+pub(super) async fn forget_interruptions(handle: &Handle) -> Result<(), Failure> {
+    let handle = handle.clone();
+    blocking(move || {
+        if let Some(own) = present(StateDirectory::open_existing(&handle.var_path()).map(Some))? {
+            own.remove(INTERRUPTED)?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Each text as its length in 8 bytes, the lowest first, and its bytes; the length of one that is unset has all bits set.
