@@ -95,6 +95,19 @@ impl DriftValue {
         }
     }
 
+    /// Without the contents: their length and digest remain.
+    #[must_use]
+    pub fn without_text(self) -> DriftValue {
+        match self {
+            DriftValue::Content { size, digest, .. } => DriftValue::Content {
+                size,
+                digest,
+                text: None,
+            },
+            other => other,
+        }
+    }
+
     fn shown_content(&self) -> Option<&str> {
         match self {
             DriftValue::Content { text, .. } => text.as_deref(),

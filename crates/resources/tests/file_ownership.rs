@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, chown};
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_value::{Type, Value};
 
-use crate::harness::{Bench, is_root, refused, text, yes};
+use crate::harness::{Bench, is_root, refused, text, texts, yes};
 
 /// The number of the user nobody, who stands for somebody else.
 const OTHER: u32 = 65534;
@@ -454,11 +454,19 @@ fn reports_do_not_publish_what_only_another_user_could_read() {
         (one.report()[0].clone(), tree.report()[0].clone())
     };
     let hidden = shown(0o660, None);
-    assert_eq!(hidden.0, "content: 7 bytes → \"new\"");
-    assert_eq!(hidden.1, "source a: 7 bytes → \"new\"");
+    let new = format!(
+        "3 bytes (sha256 {})",
+        "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"
+    );
+    assert_eq!(hidden.0, format!("content: 7 bytes → {new}"));
+    assert_eq!(hidden.1, format!("source a: 7 bytes → {new}"));
     assert_eq!(shown(0o644, None).0, "content: \"hunter2\" → \"new\"");
-    assert_eq!(shown(0o600, Some("nobody")).0, "content: \"hunter2\" → \"new\"");
-    assert_eq!(shown(0o600, Some("root")).0, "content: 7 bytes → \"new\"");
+    let own = shown(0o600, Some("nobody")).0;
+    assert!(
+        own.starts_with("content: 7 bytes (sha256 ") && own.ends_with(&format!(" → {new}")),
+        "{own}"
+    );
+    assert_eq!(shown(0o600, Some("root")).0, format!("content: 7 bytes → {new}"));
 }
 
 #[test]
@@ -497,4 +505,76 @@ fn files_that_are_longer_than_any_disk_take_no_time() {
         .apply()
         .failure();
     assert!(failure.contains("longer than 1 GiB"), "{failure}");
+}
+
+/// The report of a run must not have the contents, and may have their length.
+#[track_caller]
+fn keeps_to_itself(bench: &Bench, parameters: &[(&str, Value)]) {
+    let mut file = bench.resource("file", &bench.path("target"), parameters);
+    for run in [file.check(), file.apply()] {
+        assert!(run.result.is_ok(), "{}", run.failure());
+        let report = run.report().join("\n");
+        assert!(
+            !report.contains("hunter") && report.contains("bytes"),
+            "{parameters:?}: {report}"
+        );
+    }
+    assert!(bench.read("target").contains("hunter"));
+}
+
+#[test]
+fn reports_show_contents_only_if_everybody_may_read_them() {
+    let bench = Bench::new();
+    let private = bench.write("private", "hunter2\n");
+    let public = bench.write("public", "hunter3\n");
+    bench.set_mode("private", 0o600);
+    bench.set_mode("public", 0o644);
+    let mode = |mode: &str| ("mode", text(mode));
+    let fragments = |paths: &[&String]| {
+        let paths: Vec<&str> = paths.iter().map(|path| path.as_str()).collect();
+        ("fragments", texts(&paths))
+    };
+    let exists = || ("state", text("exists"));
+    // The source is private, whatever the target is.
+    keeps_to_itself(&bench, &[exists(), ("source", text(&private)), mode("0644")]);
+    bench.write("target", "hunter1\n");
+    keeps_to_itself(&bench, &[exists(), fragments(&[&public, &private]), mode("0644")]);
+    // The target becomes private.
+    bench.write("target", "hunter1\n");
+    keeps_to_itself(&bench, &[exists(), ("source", text(&public)), mode("0600")]);
+    keeps_to_itself(
+        &bench,
+        &[exists(), ("content", text("hunter4\n")), mode("u=rw,go=")],
+    );
+    // The target is private already.
+    bench.set_mode("target", 0o600);
+    keeps_to_itself(&bench, &[exists(), ("content", text("hunter5\n"))]);
+    bench.set_mode("target", 0o640);
+    keeps_to_itself(&bench, &[exists(), ("source", text(&public)), mode("0644")]);
+    // All of it is public.
+    bench.set_mode("target", 0o644);
+    let mut file = bench.resource("file", &bench.path("target"), &[("content", text("plain\n"))]);
+    assert_eq!(file.apply().report(), ["content: \"hunter3\\n\" → \"plain\\n\""]);
+}
+
+#[test]
+fn a_tree_shows_only_the_public_files_of_it() {
+    let bench = Bench::new();
+    bench.write("source/private", "hunter2\n");
+    bench.write("source/public", "plain\n");
+    bench.set_mode("source/private", 0o600);
+    bench.set_mode("source/public", 0o644);
+    bench.make_directory("copy");
+    let parameters = [
+        ("state", text("exists")),
+        ("source", text(format!("{}/", bench.path("source")))),
+        ("recurse", yes()),
+    ];
+    let mut copy = bench.resource("file", &format!("{}/", bench.path("copy")), &parameters);
+    let report = copy.apply().report();
+    assert_eq!(report[1], "source public: (absent) → \"plain\\n\"");
+    assert!(
+        report[0].starts_with("source private: (absent) → 8 bytes"),
+        "{report:?}"
+    );
 }

@@ -160,3 +160,33 @@ fn many_files_are_copied_in_batches() {
     assert_eq!(bench.tree("copy").len(), 300);
     copy.apply().is_ok();
 }
+
+#[test]
+fn a_tree_is_not_copied_into_itself() {
+    let bench = Bench::new();
+    bench.write("source/a", "A");
+    let [source, inner] = ["source", "source/in"].map(|path| format!("{}/", bench.path(path)));
+    for (path, source) in [(&inner, &source), (&source, &inner), (&source, &source)] {
+        let parameters = [
+            ("state", text("exists")),
+            ("recurse", yes()),
+            ("source", text(source)),
+        ];
+        let refused = crate::harness::refused("file", path, &parameters);
+        let wanted =
+            "source: the source and the path lie in each other: a directory cannot be copied into itself";
+        assert_eq!(refused, [wanted], "{path} {source}");
+    }
+    // By a link, which no path shows.
+    bench.make_directory("source/in");
+    std::os::unix::fs::symlink(bench.path("source"), bench.path("link")).unwrap();
+    let parameters = [
+        ("state", text("exists")),
+        ("recurse", yes()),
+        ("source", text(format!("{}/", bench.path("link")))),
+    ];
+    let mut copy = bench.resource("file", &inner, &parameters);
+    let failure = copy.apply().failure();
+    assert!(failure.ends_with(": it would be copied into itself"), "{failure}");
+    assert!(!bench.exists("source/in/in"));
+}

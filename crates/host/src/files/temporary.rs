@@ -50,6 +50,8 @@ pub(super) struct Temporary {
     number: u64,
     /// Nothing for a link, and for a file that was closed to save descriptors.
     file: Option<File>,
+    /// Which file it is, for one that is opened again. Nothing while it is open.
+    closed: Option<Stat>,
     renamed: bool,
 }
 
@@ -65,6 +67,7 @@ impl Temporary {
             name,
             number,
             file: Some(File::from(file)),
+            closed: None,
             renamed: false,
         })
     }
@@ -78,6 +81,7 @@ impl Temporary {
             name,
             number,
             file: None,
+            closed: None,
             renamed: false,
         })
     }
@@ -98,9 +102,18 @@ impl Temporary {
     /// The open file; opened again, for reading, if it was closed.
     pub(super) fn file(&mut self) -> Result<&mut File, FileError> {
         if self.file.is_none() {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            // The owner of the directory can put something else under the name, such as a pipe that never opens.
+            let flags =
+                OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())
                 .map_err(|error| self.entry().failed("open", error))?;
+            let stat = Stat::of_descriptor(&opened).map_err(|error| self.entry().failed("open", error))?;
+            if self.closed.is_none_or(|made| !made.is_same_file(&stat)) {
+                return Err(FileError::Exchanged {
+                    attempted: "open",
+                    path: self.entry().path().clone(),
+                });
+            }
             self.file = Some(File::from(opened));
         }
         Ok(self.file.as_mut().expect("was opened just above"))
@@ -108,7 +121,9 @@ impl Temporary {
 
     /// Gives the descriptor back; the name stays.
     pub(super) fn close(&mut self) {
-        self.file = None;
+        if let Some(file) = self.file.take() {
+            self.closed = Stat::of_descriptor(&file).ok();
+        }
     }
 
     /// Puts it in the place of `name`, in the same directory.
@@ -223,4 +238,34 @@ fn started(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::AbsolutePath;
+
+    #[test]
+    fn what_replaces_a_closed_temporary_file_is_not_opened() {
+        let place = tempfile::tempdir().expect("a directory for the test");
+        let path = AbsolutePath::new(place.path()).expect("it is absolute");
+        let directory = Arc::new(Directory::open(&path).expect("it is there"));
+        let mut temporary = Temporary::create_file(&directory).expect("it can be made");
+        temporary.close();
+        temporary.file().expect("nothing has replaced it");
+        temporary.close();
+        let own = place.path().join(&temporary.name);
+        std::fs::rename(&own, place.path().join("aside")).expect("it is there");
+        // A pipe without a writer would never open.
+        rustix::fs::mknodat(
+            &directory,
+            &temporary.name,
+            rustix::fs::FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .expect("a pipe can be made");
+        let error = temporary.file().expect_err("it is another file");
+        assert!(matches!(error, FileError::Exchanged { .. }), "{error}");
+    }
 }

@@ -126,6 +126,7 @@ impl Resource for File {
     }
 
     fn doubt(_: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
+        invalid.extend(without_effect(parameters));
         let is_secret = |parameter| parameters.get(parameter).is_some_and(Value::is_sensitive);
         let Some(mode) = parameters.get("mode").and_then(|mode| Mode::decode(mode).ok()) else {
             return;
@@ -259,6 +260,37 @@ impl Resource for File {
     }
 }
 
+/// Parameters that say where the file is or how it is written, and not its state.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "path", "dirname", "basename", "backup", "force", "recurse", "purge", "symlink",
+];
+
+/// A doubt about a resource that does nothing, whatever is on the machine.
+fn without_effect(parameters: &Parameters) -> Option<Invalid> {
+    let state = parameters.get("state").map(Value::unmarked);
+    let has_state =
+        state.is_some_and(|state| !matches!(state, Value::Str(text) if text.as_bytes().is_empty()));
+    let is_true = |parameter| {
+        parameters
+            .get(parameter)
+            .is_some_and(|value| *value.unmarked() == Value::Bool(true))
+    };
+    if has_state {
+        return None;
+    }
+    let help = "write `state => \"exists\"` to have it made";
+    if is_true("symlink") {
+        let message = "no link is made while `state` is not set";
+        return Some(Invalid::doubt(Doubt::Meaning, "symlink", message).help(help));
+    }
+    let has_effect = |parameter: &str| parameter != "state" && !WITHOUT_EFFECT.contains(&parameter);
+    if is_true("purge") || parameters.iter().any(|(parameter, _)| has_effect(parameter)) {
+        return None;
+    }
+    let message = "nothing is set: it is neither made nor looked at";
+    Some(Invalid::doubt(Doubt::Meaning, "state", message).help(help))
+}
+
 impl File {
     fn validate_path(&self, invalid: &mut Vec<Invalid>) {
         let effective = self.effective();
@@ -282,6 +314,17 @@ impl File {
             let message = "must not lie in what the resource itself manages";
             invalid.push(Invalid::parameter("backup", message));
         }
+    }
+
+    /// Whether one of the source and the path is in the other.
+    fn is_copied_into_itself(&self) -> bool {
+        let path = path::absolute(self.effective());
+        let source = path::absolute(self.source.as_bytes());
+        let (Ok(path), Ok(source)) = (path, source) else {
+            return false;
+        };
+        let (path, source) = (path.cleaned(), source.cleaned());
+        path.is_at_or_under(&source) || source.is_at_or_under(&path)
     }
 
     fn validate_contents(&self, invalid: &mut Vec<Invalid>) {
@@ -321,6 +364,12 @@ impl File {
             }
             if !self.source.as_bytes().starts_with(b"/") {
                 refuse("source", "must be an absolute path");
+            }
+            if source_directory && directory && self.is_copied_into_itself() {
+                refuse(
+                    "source",
+                    "the source and the path lie in each other: a directory cannot be copied into itself",
+                );
             }
             if source_directory && !self.recurse {
                 refuse("recurse", "a directory is copied only with `recurse`");

@@ -62,6 +62,18 @@ pub(super) enum Progress {
     Ready,
 }
 
+/// The permission bit with which everybody may read a file.
+pub(super) const READ_BY_OTHERS: u32 = 0o004;
+
+/// How much of contents reports show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    Nothing,
+    LengthAndHash,
+    /// All, unless the file at the path is private or becomes private.
+    AsPathAllows,
+}
+
 /// What is at the path.
 pub(super) struct Occupant {
     /// The path itself; none when a directory on the way is missing.
@@ -150,7 +162,6 @@ impl<'r, 'a> Run<'r, 'a> {
     /// What to say if sensitive contents go where everybody can read them, and only this run can know of it: the program was
     /// warned of what it says itself.
     pub(super) fn readers_of_a_secret(&self) -> Option<&'static str> {
-        const READ_BY_OTHERS: u32 = 0o004;
         if !is_secret(self.apply) || self.file.is_absent() {
             return None;
         }
@@ -296,7 +307,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let file = self.file;
         if let Some(content) = &file.content {
-            self.write_bytes(content.clone(), file.fingerprint, false)?;
+            self.write_bytes(content.clone(), file.fingerprint, Reported::AsPathAllows)?;
         }
         if file.is_directory() {
             if !file.source.is_empty() || file.purge {
@@ -306,20 +317,24 @@ impl<'r, 'a> Run<'r, 'a> {
             self.copy()?;
         }
         if !file.fragments.is_empty() {
-            let bytes = self.fragments()?;
+            let (bytes, are_public) = self.fragments()?;
             let fingerprint = fingerprint(bytes.as_bytes());
-            let secret = self.apply.is_sensitive("fragments");
-            self.write_bytes(bytes, Some(fingerprint), secret)?;
+            let reported = match (self.apply.is_sensitive("fragments"), are_public) {
+                (true, _) => Reported::Nothing,
+                (false, false) => Reported::LengthAndHash,
+                (false, true) => Reported::AsPathAllows,
+            };
+            self.write_bytes(bytes, Some(fingerprint), reported)?;
         }
         Ok(())
     }
 
-    /// These bytes, whatever is there. With `secret` no report shows them, even if `content` itself is not sensitive.
+    /// These bytes, whatever is there.
     fn write_bytes(
         &mut self,
         bytes: Text,
         fingerprint: Option<Fingerprint>,
-        secret: bool,
+        reported: Reported,
     ) -> Result<(), Failure> {
         if let Some(found) = self.target()? {
             let verified = self.apply.handle().verified();
@@ -339,13 +354,13 @@ impl<'r, 'a> Run<'r, 'a> {
                 return Ok(());
             }
         }
-        let (is, want) = if secret || self.apply.is_sensitive("content") {
+        let (is, want) = if reported == Reported::Nothing || self.apply.is_sensitive("content") {
             let is = self.occupant.found.map(|_| DriftValue::Sensitive);
             (is.unwrap_or(DriftValue::Absent), DriftValue::Sensitive)
         } else {
             let digest = Sha256::digest(bytes.as_bytes());
             let want = with_digest(DriftValue::content(bytes.as_bytes()), &digest);
-            (self.contents_found()?, want)
+            self.reported(self.contents_found()?, want, reported == Reported::AsPathAllows)
         };
         if !self.replacement_drift("content", is, want) {
             return self.not_permitted();
@@ -385,8 +400,8 @@ impl<'r, 'a> Run<'r, 'a> {
                 return Ok(());
             }
         }
-        let is = self.contents_found()?;
-        let want = describe(&mut open()?)?;
+        let is_public = source.stat().mode & READ_BY_OTHERS != 0;
+        let (is, want) = self.reported(self.contents_found()?, describe(&mut open()?)?, is_public);
         if !self.replacement_drift("source", is, want) {
             return self.not_permitted();
         }
@@ -460,8 +475,19 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Whether reports may show what a file holds: everybody may read it, or it belongs to whom it shall belong to.
     /// Else it may be somebody's secret, which is not ours to publish.
     pub(super) fn may_show(&self, found: &Stat) -> bool {
-        const READ_BY_OTHERS: u32 = 0o004;
         found.mode & READ_BY_OTHERS != 0 || found.uid == self.identities.owner.unwrap_or_else(own_uid)
+    }
+
+    /// Old and new contents for a report. If they are private or become private, at their source or at their path, the report has their length and hash.
+    fn reported(&self, is: DriftValue, want: DriftValue, is_source_public: bool) -> (DriftValue, DriftValue) {
+        let found = self.occupant.found.filter(Stat::is_regular);
+        let current = found.map_or(0o666 & !umask(), |found| found.mode);
+        let wanted = self.mode.as_ref().map_or(current, |mode| mode.of(current));
+        let is_public = found.is_none_or(|found| found.mode & READ_BY_OTHERS != 0);
+        match is_public && is_source_public && wanted & READ_BY_OTHERS != 0 {
+            true => (is, want),
+            false => (is.without_text(), want.without_text()),
+        }
     }
 
     fn not_permitted(&mut self) -> Result<(), Failure> {
@@ -541,23 +567,30 @@ impl<'r, 'a> Run<'r, 'a> {
         Ok(())
     }
 
-    /// All fragments, one after the other.
-    fn fragments(&self) -> Result<Text, Failure> {
+    /// All fragments, one after the other, and whether everybody may read each.
+    fn fragments(&self) -> Result<(Text, bool), Failure> {
         let mut all = Vec::new();
+        let mut are_public = true;
+        let mut take = |file: Result<Entry, FileError>| -> Result<(), Failure> {
+            let mut file = file?.open()?;
+            are_public &= file.stat().mode & READ_BY_OTHERS != 0;
+            all.extend(file.read_all()?);
+            Ok(())
+        };
         for fragment in &self.file.fragments {
             self.apply.cancellation().check("read the fragments")?;
             if !fragment.names_directory() {
-                all.extend(Entry::at(fragment)?.follow()?.read()?);
+                take(Entry::at(fragment)?.follow())?;
                 continue;
             }
             let directory = Arc::new(Directory::open(fragment)?);
             for listed in directory.list()? {
                 if listed.file_type != FileType::Directory && !is_temporary(&listed.name) {
-                    all.extend(directory.entry(listed.name).follow()?.read()?);
+                    take(directory.entry(listed.name).follow())?;
                 }
             }
         }
-        Ok(Text::new(all))
+        Ok((Text::new(all), are_public))
     }
 
     // Link

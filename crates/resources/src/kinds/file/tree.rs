@@ -13,7 +13,7 @@ use setpoint_host::files::{
 };
 
 use super::path;
-use super::run::{Progress, Run, describe, extent, size_alone, source_fingerprint};
+use super::run::{Progress, READ_BY_OTHERS, Run, describe, extent, size_alone, source_fingerprint};
 use crate::sorts::FILE;
 
 /// Trees that are deeper are refused: each level costs descriptors.
@@ -26,6 +26,8 @@ struct Copying {
     /// Everything in the source, by path below it, and whether it is a directory.
     source: BTreeMap<PathBuf, bool>,
     waiting: Vec<Replace>,
+    /// The directory that is copied to.
+    destination: Stat,
 }
 
 impl Run<'_, '_> {
@@ -46,6 +48,7 @@ impl Run<'_, '_> {
         let mut copying = Copying {
             source: BTreeMap::new(),
             waiting: Vec::new(),
+            destination: destination.stat()?,
         };
         if let Some(source) = source {
             let quiet = self.progress == Progress::Made;
@@ -90,6 +93,15 @@ impl Run<'_, '_> {
                 continue;
             };
             let to = destination.entry(&*listed.name);
+            // Links and mounts can lead there, whatever the paths say.
+            if is_directory
+                && from
+                    .stat()?
+                    .is_some_and(|from| from.is_same_file(&copying.destination))
+            {
+                let cause = "it would be copied into itself";
+                return Err(Failure::new("copy").on(source.path().display()).because(cause));
+            }
             if is_directory {
                 self.copy_directory(copying, &from, &to, &relative, quiet, depth)?;
             } else {
@@ -179,7 +191,12 @@ impl Run<'_, '_> {
         }
         let reopened = || -> Result<OpenFile, Failure> { Ok(from.follow()?.open()?) };
         if !quiet {
-            let want = describe(&mut reopened()?)?;
+            let mut want = describe(&mut reopened()?)?;
+            let found = found.filter(Stat::is_regular);
+            let is_private = |stat: &Stat| stat.mode & READ_BY_OTHERS == 0;
+            if is_private(source.stat()) || found.as_ref().is_some_and(is_private) {
+                (is, want) = (is.without_text(), want.without_text());
+            }
             if !self.apply.drift(field(relative), is, want) {
                 return Ok(());
             }
