@@ -64,7 +64,8 @@ impl<'m> Machine<'m> {
             let value = self.evaluate_one(unit, iterable, inner)?;
             match value.unmarked() {
                 Datum::List(elements) => elements.to_vec(),
-                Datum::Unknown(_) if is_gradual => vec![value],
+                // The conditions decide about the elements, whatever they are.
+                Datum::Unknown(_) if is_gradual || !comprehension.conditions.is_empty() => vec![value],
                 Datum::Unknown(_) => {
                     self.finish(unit);
                     return self.put_loop(sink, SmallVec::from_iter([value]), comprehension);

@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use setpoint_cf_syntax::ast;
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Resolver, codes};
 use crate::datum::Datum;
 use crate::hir::{Expression, ExpressionKind, MemberKind};
-use crate::ids::EntityId;
+use crate::ids::{EntityId, Symbol};
 use crate::types::AttributeType;
 
+/// Which entity declares the member of a name that an entity has.
+type Declarers = FxHashMap<(EntityId, Symbol), EntityId>;
+
 impl Resolver<'_> {
-    /// Gives all attributes their defaults. The nearest declaration counts: that of the entity itself, then that of its leftmost parent
-    /// that has the attribute. A declaration without a default takes an inherited one away.
+    /// Gives all attributes their defaults. The most derived declaration counts: that of the entity itself, then one that no other inherited
+    /// declaration overrides; of several, the one of the leftmost parent. A declaration without a default takes an inherited one away.
     pub(super) fn resolve_defaults(&mut self) {
+        let mut declarers = Declarers::default();
         for at in 0..self.parents_first.len() {
             let entity = self.parents_first[at];
             for slot in 0..self.entity(entity).members.len() {
@@ -22,11 +27,12 @@ impl Resolver<'_> {
                 let own = self.declared[entity.index()]
                     .iter()
                     .find(|declared| declared.name == name);
-                let default = match own.map(|declared| (declared.tree, declared.ty)) {
-                    Some((Some(tree), ty)) => self.own_default(entity, tree, ty),
-                    Some((None, _)) => None,
-                    None => self.inherited_default(entity, name),
+                let (declarer, default) = match own.map(|declared| (declared.tree, declared.ty)) {
+                    Some((Some(tree), ty)) => (entity, self.own_default(entity, tree, ty)),
+                    Some((None, _)) => (entity, None),
+                    None => self.inherited_default(entity, name, &declarers),
                 };
+                declarers.insert((entity, name), declarer);
                 let member = &mut self.model.entities[entity.index()].members[slot];
                 if let MemberKind::Attribute { default: place, .. } = &mut member.kind {
                     *place = default;
@@ -35,13 +41,32 @@ impl Resolver<'_> {
         }
     }
 
-    fn inherited_default(&self, entity: EntityId, name: crate::ids::Symbol) -> Option<Arc<Expression>> {
-        let mut parents = self.entity(entity).parents.iter();
-        let (_, member) = parents.find_map(|parent| self.entity(*parent).member(name))?;
-        match &member.kind {
+    /// The default that an entity inherits, and which entity declares it.
+    fn inherited_default(
+        &self,
+        entity: EntityId,
+        name: Symbol,
+        declarers: &Declarers,
+    ) -> (EntityId, Option<Arc<Expression>>) {
+        let parents = self.entity(entity).parents.iter();
+        let declared: Vec<(EntityId, EntityId)> = parents
+            .filter_map(|parent| Some((*declarers.get(&(*parent, name))?, *parent)))
+            .collect();
+        let is_overridden = |of: EntityId| {
+            declared
+                .iter()
+                .any(|(other, _)| self.entity(*other).ancestors.binary_search(&of).is_ok())
+        };
+        let most_derived = declared.iter().find(|(declarer, _)| !is_overridden(*declarer));
+        let Some((declarer, parent)) = most_derived else {
+            return (entity, None);
+        };
+        let member = self.entity(*parent).member(name);
+        let default = member.and_then(|(_, member)| match &member.kind {
             MemberKind::Attribute { default, .. } => default.clone(),
             MemberKind::Relation(_) => None,
-        }
+        });
+        (*declarer, default)
     }
 
     fn own_default(&mut self, entity: EntityId, at: usize, ty: AttributeType) -> Option<Arc<Expression>> {

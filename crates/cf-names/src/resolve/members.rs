@@ -81,6 +81,9 @@ impl Resolver<'_> {
                 known.span = member.span;
             }
             (MemberKind::Relation(relation), MemberKind::Relation(again)) if relation == again => {}
+            // An entity's own attribute takes the place of a relation that it inherits, and of two parents the left one's member counts.
+            (MemberKind::Relation(_), MemberKind::Attribute { .. }) => *known = member,
+            (_, MemberKind::Relation(_)) if inherited => *known = member,
             _ => {
                 let contradiction = self.contradiction(entity, &members[slot as usize], &member, inherited);
                 self.contradictions.push(contradiction);
@@ -111,19 +114,13 @@ impl Resolver<'_> {
                     self.type_text(*again),
                     self.type_text(*ty)
                 ),
-                (_, MemberKind::Attribute { .. }) => {
-                    format!(
-                        "`{}` inherits a relation `{name}`, so it cannot have an attribute of this name",
-                        owner.name
-                    )
-                }
                 (MemberKind::Attribute { .. }, MemberKind::Relation(_)) => {
                     format!(
                         "`{}` inherits an attribute `{name}`, so it cannot have a relation of this name",
                         owner.name
                     )
                 }
-                (MemberKind::Relation(_), MemberKind::Relation(_)) => {
+                (MemberKind::Relation(_), _) => {
                     format!(
                         "`{}` inherits a relation `{name}`, so it cannot have another one of this name",
                         owner.name

@@ -14,8 +14,8 @@ use crate::output::Output;
 
 /// Format programs
 ///
-/// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it; links are left
-/// alone. A model (`.cf`) is formatted where its file is named.
+/// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it, and every `.cf` file below a
+/// `project.yml` or `module.yml`: other programs have files of that name too. Links are left alone.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Files and directories; `-` formats standard input to standard output
@@ -48,7 +48,13 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
             formatter.standard_input()?;
             continue;
         }
-        for file in files(path)? {
+        let files = files(path)?;
+        if files.is_empty() {
+            let directory = visible(path);
+            output.error(format!("there is no program to format below {directory}"));
+            formatter.failed = true;
+        }
+        for file in files {
             let changed = formatter.file(&file)?;
             if arguments.verbose && !changed {
                 output.print(&format!("{} is formatted\n", file.display()))?;
@@ -157,6 +163,25 @@ impl Formatter<'_> {
     }
 }
 
+/// Whether a file of this name is a program, in a model or not.
+fn is_program(path: &Path, is_model: bool) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension == "mcl" || extension == "cf" && is_model)
+}
+
+/// Whether a model, or a module of one, begins in this directory.
+fn has_model(directory: &Path) -> bool {
+    ["project.yml", "module.yml"]
+        .into_iter()
+        .any(|name| directory.join(name).is_file())
+}
+
+/// Whether the directory is a part of a model.
+fn is_in_model(directory: &Path) -> bool {
+    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    absolute.ancestors().any(has_model)
+}
+
 /// The file, or all programs below the directory, sorted. Links below it are left alone: they lead where nobody asked to write.
 fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
     let path = Path::new(argument);
@@ -164,8 +189,9 @@ fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let mut found = Vec::new();
-    let mut waiting = vec![path.to_owned()];
-    while let Some(directory) = waiting.pop() {
+    let mut waiting = vec![(path.to_owned(), is_in_model(path))];
+    while let Some((directory, is_above_model)) = waiting.pop() {
+        let is_model = is_above_model || has_model(&directory);
         let failed =
             |error: std::io::Error| Failure::io(format_args!("list {}", directory.display()), &error);
         for entry in std::fs::read_dir(&directory).map_err(failed)? {
@@ -173,8 +199,8 @@ fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
             let kind = entry.file_type().map_err(failed)?;
             let path = entry.path();
             if kind.is_dir() {
-                waiting.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "mcl") && kind.is_file() {
+                waiting.push((path, is_model));
+            } else if is_program(&path, is_model) && kind.is_file() {
                 found.push(path);
             }
         }

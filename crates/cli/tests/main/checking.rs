@@ -67,6 +67,31 @@ fn check_says_where_a_type_is_wrong_and_beside_it_what_is_not_formatted() {
 }
 
 #[test]
+fn fmt_of_a_directory_formats_models_and_fails_when_it_finds_nothing() {
+    let place = Hermetic::new();
+    place.write("postfix/main.cf", "myhostname=x\n");
+    let nothing = setpoint(&place, &["fmt", "postfix"]);
+    assert_eq!(nothing.code, 1);
+    let told = "there is no program to format below postfix";
+    assert!(nothing.stderr.contains(told), "{}", nothing.stderr);
+    place.write("model/project.yml", "name: x\nmodulepath: libs\n");
+    place.write("model/main.cf", "x=1\n");
+    place.write("module/module.yml", "name: y\nversion: 0.1\n");
+    place.write("module/model/_init.cf", "y=1\n");
+    let check = setpoint(&place, &["fmt", "--check", "."]);
+    assert_eq!(check.code, 1);
+    assert_eq!(
+        check.stdout,
+        "model/main.cf is not formatted\nmodule/model/_init.cf is not formatted\n"
+    );
+    assert_eq!(setpoint(&place, &["fmt", "model", "module/model"]).code, 0);
+    assert_eq!(setpoint(&place, &["fmt", "--check", "."]).code, 0);
+    let text = |path: &str| std::fs::read_to_string(place.path(path)).unwrap();
+    assert_eq!(text("model/main.cf"), "x = 1\n");
+    assert_eq!(text("postfix/main.cf"), "myhostname=x\n");
+}
+
+#[test]
 fn fmt_goes_through_directories_and_says_by_its_code_whether_all_is_formatted() {
     let place = Hermetic::new();
     for file in ["a.mcl", "d/b.mcl", "d/e/c.mcl", "d/other.txt"] {

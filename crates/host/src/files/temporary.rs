@@ -111,7 +111,7 @@ impl Temporary {
             if self.closed.is_none_or(|made| !made.is_same_file(&stat)) {
                 return Err(FileError::Exchanged {
                     attempted: "open",
-                    path: self.entry().path().clone(),
+                    path: self.entry().path(),
                 });
             }
             self.file = Some(File::from(opened));
