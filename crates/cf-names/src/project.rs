@@ -343,19 +343,18 @@ impl Loading<'_> {
         let found = self.finder.find(&mut self.reading, self.library, module, import);
         let files = match found {
             modules::Found::Directory(files) => files,
-            modules::Found::Functions if name == module => {
+            modules::Found::Functions if has_functions(self.library, name) => {
                 self.module(module, None, None);
                 self.add(name.into(), &format!("<{name}>"), "".into());
                 return Ok(());
             }
             modules::Found::Functions => {
-                let reason = format!("`{module}` is a module of functions, which has no parts");
-                return Err(Box::new(codes::not_loaded(
-                    name,
-                    import,
-                    "InvalidModuleException",
-                    &reason,
-                )));
+                let reason = format!("`{module}` is a module of functions, which has no part of this name");
+                let error = codes::not_loaded(name, import, "InvalidModuleException", &reason);
+                let known = self.library.functions.module_names();
+                let known: Vec<String> = known.map(|known| known.replace('/', "::")).collect();
+                let near = setpoint_diagnostics::did_you_mean(name, known.iter().map(String::as_str));
+                return Err(Box::new(error.help_if(near)));
             }
             modules::Found::Failed(error) => return Err(error),
         };
@@ -405,6 +404,22 @@ impl Loading<'_> {
         self.loaded.insert(namespace.clone());
         self.files.push(LoadedFile { namespace, tree });
     }
+}
+
+/// The module of the function library that a namespace stands for: `golang/strings` for `golang::strings`.
+#[must_use]
+pub fn library_module(namespace: &str) -> String {
+    namespace.replace("::", "/")
+}
+
+/// Whether the function library has a module for a namespace, or modules below it.
+fn has_functions(library: &Library, namespace: &str) -> bool {
+    let module = library_module(namespace);
+    let mut names = library.functions.module_names();
+    names.any(|name| {
+        let rest = name.strip_prefix(&*module);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Whether a path has a hyphen in it, so that it is the name of no module; the parser has said so.

@@ -380,7 +380,12 @@ impl<'t> Parser<'t> {
         let mut last = first;
         while self.at(K::Separator) && self.kind_ahead(1) != K::Capitalized {
             self.bump();
-            let next = self.identifier("a name")?;
+            // Functions of the library may have such names: `cty::and(…)`.
+            let is_called = self.kind.is_keyword() && self.kind_ahead(1) == K::LeftParenthesis;
+            let next = match is_called {
+                true => self.take_name(),
+                false => self.identifier("a name")?,
+            };
             names.push(std::mem::replace(&mut last, next));
         }
         Ok(Path {

@@ -86,7 +86,7 @@ impl Finder {
             self.versions.insert(name.into(), versions);
             return self.found(reading.loader, name, directory.clone());
         }
-        if library.functions.module(name).is_some() {
+        if super::has_functions(library, name) {
             return Found::Functions;
         }
         Found::Failed(Box::new(match older.first() {

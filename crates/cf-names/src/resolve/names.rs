@@ -12,7 +12,7 @@ use super::{FunctionTable, codes};
 use crate::advice::other_name;
 use crate::hir::{FunctionImplementation, Namespace};
 use crate::ids::{EntityId, ImplementationId, NamespaceId, TypedefId};
-use crate::project::{Loaded, full_name};
+use crate::project::{Loaded, full_name, library_module};
 use crate::types::BaseType;
 
 /// What the name of a type stands for.
@@ -84,8 +84,8 @@ impl<'a> Names<'a> {
         };
         for (at, file) in loaded.files.iter().enumerate() {
             let name = &file.namespace;
-            let module = loaded.modules.iter().find(|module| module.name == *name);
             let whole = name.split("::").next().unwrap_or(name);
+            let module = loaded.modules.iter().find(|module| *module.name == *whole);
             let mut python = loaded.modules.iter().filter(|module| module.python.is_some());
             names.by_name.insert(name.clone(), NamespaceId(at as u32));
             names.spaces.push(Space {
@@ -326,7 +326,7 @@ impl<'a> Names<'a> {
         let module = self
             .library
             .functions
-            .module(&of.name)
+            .module(&library_module(&of.name))
             .filter(|_| of.has_library_functions);
         near.extend(
             module
@@ -435,7 +435,7 @@ pub(super) fn function(
     }
     let shared = library
         .functions
-        .get(namespace, name)
+        .get(&library_module(namespace), name)
         .filter(|_| has_library_functions);
     shared.cloned().map(FunctionImplementation::Library)
 }

@@ -170,7 +170,7 @@ impl Analysis {
             }
             _ => library,
         };
-        let shared = library.functions.module(&of.name);
+        let shared = library.functions.module(&project::library_module(&of.name));
         let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();
         for (name, function) in shared.filter(|(name, _)| !name.starts_with('_')) {
             let whole = format!("{}::{name}", of.name).into();
@@ -512,7 +512,8 @@ impl List<'_> {
         let model = &self.analysis.model;
         let mut names: Vec<String> = model.namespaces.iter().map(|of| of.name.to_string()).collect();
         names.extend(project::built_in_namespaces(self.library));
-        names.extend(self.library.functions.module_names().map(str::to_owned));
+        let modules = self.library.functions.module_names();
+        names.extend(modules.map(|module| module.replace('/', "::")));
         names.retain(|name| name != project::MAIN && !name.is_empty());
         names.sort();
         names.dedup();

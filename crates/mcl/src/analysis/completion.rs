@@ -172,7 +172,8 @@ impl<'a> Scan<'a> {
             if range.end >= offset && (is_written(kind) || matches!(kind, K::String | K::Comment | K::Error))
                 || range.end > offset
             {
-                scan.current = Some(index);
+                // White space around the place is nothing that is being written.
+                scan.current = (kind != K::Whitespace && kind != K::CarriageReturn).then_some(index);
                 break;
             }
             if !kind.is_trivia() {
@@ -325,10 +326,7 @@ impl<'a> Scan<'a> {
         // Over the dots and parts of the name that is being written.
         let mut parts = self.before.iter().rev().copied();
         let first = match (&name.qualifier, last_kind) {
-            (Some(_), _) => {
-                let is_part = |kind: K| kind == K::Dot || kind.is_name() || kind.is_word();
-                parts.find(|index| !is_part(kind(*index)))
-            }
+            (Some(qualifier), _) => parts.nth(2 * qualifier.split('.').count()),
             (None, K::Dot) => parts.nth(1),
             (None, _) => last,
         };
