@@ -205,9 +205,7 @@ fn elements(value: &Value) -> Option<Vec<&Value>> {
 fn outer_marks<'a>(arguments: impl IntoIterator<Item = &'a Value>) -> Marks {
     let mut marks = Marks::none();
     for argument in arguments {
-        if let Value::Marked(inner) = argument {
-            marks.union(&inner.1);
-        }
+        marks.union(&argument.own_marks());
     }
     marks
 }

@@ -1,14 +1,20 @@
 //! `list`: lists.
 
-use setpoint_value::operators::LIST_LOOKUP;
-use setpoint_value::{CallError, FunctionSpec, Implementation, List, Module, Type, Value, function};
+use setpoint_value::operators::{LIST_LOOKUP, LOOKED_INTO};
+use setpoint_value::{
+    CallError, FunctionSpec, Implementation, List, Marks, Module, ParameterFlags, Type, Value, function,
+};
 
 pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOOKUP]);
+
+/// Elements keep their own marks.
+const LOOKED_INTO_ALL: &[ParameterFlags] = &[LOOKED_INTO[0]];
 
 /// The elements of all lists, one list after another.
 #[function(
     raw,
     signature = "func(list []?1, …) []?1",
+    flags = LOOKED_INTO_ALL,
     parameters(
         /// A list, followed by further lists.
         list,
@@ -28,8 +34,12 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     for list in lists {
         items.append(list?.items().clone());
     }
+    let mut marks = Marks::none();
+    for list in arguments {
+        marks.union(&list.own_marks());
+    }
     let element = ty.element().cloned().unwrap_or(Type::Dynamic);
-    Ok(Value::List(List::from_vector(element, items)))
+    Ok(Value::List(List::from_vector(element, items)).with_marks(&marks))
 }
 
 /// The element at `index`, counted from 0.
@@ -38,6 +48,7 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(list []?1, index int) ?1",
+    flags = LOOKED_INTO,
     parameters(
         /// The list to look into.
         list,

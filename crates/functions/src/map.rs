@@ -1,6 +1,6 @@
 //! `map`: maps.
 
-use setpoint_value::operators::MAP_LOOKUP;
+use setpoint_value::operators::{LOOKED_INTO, MAP_LOOKUP};
 use setpoint_value::{CallError, List, Map, Module, Type, Value, function};
 
 use crate::list::same_as;
@@ -25,6 +25,7 @@ fn keys(
 #[function(
     raw,
     signature = "func(map map{?1: ?2}, key ?1) ?2",
+    flags = LOOKED_INTO,
     parameters(
         /// The map to look into.
         map,
@@ -40,14 +41,16 @@ fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 /// All values, in the order of their keys.
 #[function(
     signature = "func(x map{?1: ?2}) []?2",
+    flags = LOOKED_INTO,
     example(call = r#"map.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
 )]
 fn values(
     /// The map.
-    x: &Map,
-) -> Value {
-    Value::List(List::new(
-        x.value_type().clone(),
-        x.iter().map(|(_, value)| value.clone()),
-    ))
+    x: &Value,
+) -> Result<Value, CallError> {
+    let map = x
+        .as_map()
+        .ok_or_else(|| CallError::fatal("only a map has values"))?;
+    let values = map.iter().map(|(_, value)| value.clone());
+    Ok(Value::List(List::new(map.value_type().clone(), values)).with_marks(&x.own_marks()))
 }

@@ -1,6 +1,6 @@
 //! Functions that need no import.
 
-use setpoint_value::operators::{CONCAT, CONTAINS, LIST_LOOKUP, MAP_LOOKUP};
+use setpoint_value::operators::{CONCAT, CONTAINS, LIST_LOOKUP, LOOKED_INTO, MAP_LOOKUP};
 use setpoint_value::{CallError, Mark, Marks, Module, ParameterFlags, Value, function};
 
 mod history;
@@ -40,6 +40,7 @@ const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
     signature = "func(value str) int",
     signature = "func(value []?1) int",
     signature = "func(value map{?1: ?2}) int",
+    flags = LOOKED_INTO,
     example(call = r#"len("é")"#, result = "2"),
     example(call = "len([7, 8, 9])", result = "3"),
     example(call = r#"len({"a" => 1})"#, result = "1")
@@ -47,14 +48,15 @@ const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
 fn len(
     /// A string, a list or a map.
     value: &Value,
-) -> Result<i64, CallError> {
-    let length = match value {
+) -> Result<Value, CallError> {
+    // How long a list is tells nothing of what is in it.
+    let length = match value.unmarked() {
         Value::Str(text) => text.len(),
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
         _ => return Err(CallError::fatal("only a string, list or map has a length")),
     };
-    Ok(i64::try_from(length).unwrap_or(i64::MAX))
+    Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)).with_marks(&value.own_marks()))
 }
 
 /// Stops the program when its argument is true or a text that is not empty.

@@ -34,6 +34,22 @@ const UNKNOWN_INSIDE: &[ParameterFlags] = &[ParameterFlags {
     allow_marked: false,
 }];
 
+/// Of what is looked into, only the marks of what is found count, and those of the whole.
+pub const LOOKED_INTO: &[ParameterFlags] = &[
+    ParameterFlags {
+        allow_null: false,
+        allow_unknown: false,
+        allow_dynamic: false,
+        allow_marked: true,
+    },
+    ParameterFlags {
+        allow_null: false,
+        allow_unknown: false,
+        allow_dynamic: false,
+        allow_marked: false,
+    },
+];
+
 const UNKNOWN: &[ParameterFlags] = &[ParameterFlags {
     allow_null: false,
     allow_unknown: true,
@@ -151,6 +167,7 @@ pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
     &["func(list []?1, index int) ?1"],
     list_lookup,
 )
+.with_flags(LOOKED_INTO)
 .documented(
     "The element at `index`, counted from 0. A missing or negative index fails in a way that `<|>` catches.",
     &[
@@ -169,6 +186,7 @@ pub static MAP_LOOKUP: FunctionSpec = FunctionSpec::pure(
     &["func(map map{?1: ?2}, key ?1) ?2"],
     map_lookup,
 )
+.with_flags(LOOKED_INTO)
 .documented(
     "The value of `key`. A missing key fails in a way that `<|>` catches.",
     &[
@@ -287,27 +305,29 @@ fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 fn list_lookup(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let [Value::List(list), Value::Int(index)] = arguments else {
+    let [whole, Value::Int(index)] = arguments else {
         return Err(mismatch());
     };
+    let list = whole.as_list().ok_or_else(mismatch)?;
     if *index < 0 {
         return Err(CallError::catchable(format!("list index is negative: {index}")));
     }
     usize::try_from(*index)
         .ok()
         .and_then(|i| list.get(i))
-        .cloned()
+        .map(|found| found.clone().with_marks(&whole.own_marks()))
         .ok_or_else(|| {
             CallError::catchable(format!("list has no index {index}, its length is {}", list.len()))
         })
 }
 
 fn map_lookup(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let [Value::Map(map), key] = arguments else {
+    let [whole, key] = arguments else {
         return Err(mismatch());
     };
+    let map = whole.as_map().ok_or_else(mismatch)?;
     map.get(key)
-        .cloned()
+        .map(|found| found.clone().with_marks(&whole.own_marks()))
         .ok_or_else(|| CallError::catchable(format!("map has no key {key}")))
 }
 

@@ -278,6 +278,15 @@ impl Value {
         }
     }
 
+    /// The marks of the value itself, without those of what is in it.
+    #[must_use]
+    pub fn own_marks(&self) -> Marks {
+        match self {
+            Value::Marked(inner) => inner.1.clone(),
+            _ => Marks::none(),
+        }
+    }
+
     /// Takes the marks off at every depth, adding them to `marks`. A value without any is returned as it is, shared.
     #[must_use]
     pub fn unmark_deep(&self, marks: &mut Marks) -> Value {

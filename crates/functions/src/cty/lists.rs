@@ -1,12 +1,12 @@
 //! Lists and tuples.
 
 use setpoint_value::{
-    ArgumentError, CallError, Equality, InferArguments, Inferred, Refinement, Type, Value, compare_numbers,
-    convert, equals, function, length_range, unify,
+    ArgumentError, CallError, Equality, InferArguments, Inferred, Marks, Refinement, Type, Value,
+    compare_numbers, convert, equals, function, length_range, unify,
 };
 
 use super::{
-    MARKED_FIRST, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at,
+    MARKED, MARKED_FIRST, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at,
     whole_number,
 };
 
@@ -26,6 +26,7 @@ const MOST_STEPS: usize = 1024;
         /// Further lists or tuples.
         more,
     ),
+    flags = MARKED,
     result_type = concat_type,
     refine = not_null,
     example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
@@ -38,7 +39,7 @@ pub fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
             None => return refuse(index, "is not a list or tuple"),
         }
     }
-    sequence(items, ty)
+    Ok(sequence(items, ty)?.with_marks(&outer_marks(arguments)))
 }
 
 fn concat_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -183,26 +184,30 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
     parameters(
         /// A list or a tuple.
         list,
-        /// The index of the element, counted from 0. After the last element it continues with the first.
+        /// The index of the element, counted from 0. After the last element it continues with the first; a negative index counts from the end.
         index,
     ),
     flags = MARKED_FIRST,
     result_type = element_type,
-    example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
+    example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#),
+    example(call = r#"cty.element(["a", "b", "c"], -1)"#, result = r#""c""#)
 )]
 pub fn element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let marks = outer_marks(arguments);
     let index = whole_number(arguments, 1)?;
-    let Ok(index) = usize::try_from(index) else {
-        return refuse(1, "an index is not negative");
-    };
     let Some(items) = elements(argument(arguments, 0)?) else {
         return refuse(0, "is not a list or tuple");
     };
     if items.is_empty() {
         return Err(CallError::catchable("an empty list has no elements"));
     }
-    Ok(items[index % items.len()].clone().with_marks(&marks))
+    Ok(items[around(index, items.len())].clone().with_marks(&marks))
+}
+
+/// The place of an index that goes round and round: -1 is the last one. There is at least one place.
+fn around(index: i64, count: usize) -> usize {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    usize::try_from(index.rem_euclid(count)).unwrap_or(0)
 }
 
 fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -210,12 +215,9 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         Type::List(element) => Ok((*element).clone()),
         Type::Tuple(types) if types.is_empty() => Err(ArgumentError::at(0, "an empty tuple has no elements")),
         Type::Tuple(types) => match arguments.get(1) {
-            Some(index) if !index.is_unknown() => match whole_number(arguments, 1).map(usize::try_from) {
-                Ok(Ok(index)) => Ok(types[index % types.len()].clone()),
-                _ => Err(ArgumentError::at(
-                    1,
-                    "an index is a whole number and not negative",
-                )),
+            Some(index) if !index.is_unknown() => match whole_number(arguments, 1) {
+                Ok(index) => Ok(types[around(index, types.len())].clone()),
+                Err(_) => Err(ArgumentError::at(1, "an index is a whole number")),
             },
             _ => Ok(Type::Dynamic),
         },
@@ -407,6 +409,7 @@ pub fn chunklist(
 /// The elements of lists in lists, sets and tuples at any depth, as one tuple; in mcl as one list.
 #[function(
     signature = "func(list dynamic) dynamic",
+    flags = MARKED,
     result_type = flatten_type,
     infer = infer_flatten,
     refine = not_null,
@@ -419,22 +422,25 @@ pub fn flatten(
 ) -> Value {
     if *ty == Type::Dynamic {
         // A part whose length is not known hides how many there will be.
-        return Value::unknown(Type::Dynamic);
+        let mut marks = Marks::none();
+        list.collect_marks(&mut marks);
+        return Value::unknown(Type::Dynamic).with_marks(&marks);
     }
-    let mut flat = Vec::new();
-    collect_flat(list, &mut flat);
-    Value::tuple(flat.into_iter().cloned())
+    let (mut flat, mut marks) = (Vec::new(), Marks::none());
+    collect_flat(list, &mut flat, &mut marks);
+    Value::tuple(flat.into_iter().cloned()).with_marks(&marks)
 }
 
-/// Answers false where a part's length is not known.
-fn collect_flat<'a>(value: &'a Value, flat: &mut Vec<&'a Value>) -> bool {
+/// Answers false where a part's length is not known. Marks of lists are those of the whole, for the lists are gone.
+fn collect_flat<'a>(value: &'a Value, flat: &mut Vec<&'a Value>, marks: &mut Marks) -> bool {
+    marks.union(&value.own_marks());
     match elements(value) {
         Some(items) => {
             let mut decided = true;
             for item in items {
                 let nested = !item.is_null() && is_sequence(plain(&item.ty()));
                 if nested {
-                    decided &= collect_flat(item, flat);
+                    decided &= collect_flat(item, flat, marks);
                 } else {
                     decided &= item.ty() != Type::Dynamic || item.is_null();
                     flat.push(item);
@@ -458,7 +464,7 @@ fn flatten_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     let mut flat = Vec::new();
     let decided = arguments
         .first()
-        .is_some_and(|value| collect_flat(value, &mut flat));
+        .is_some_and(|value| collect_flat(value, &mut flat, &mut Marks::none()));
     Ok(if decided {
         Type::tuple(flat.into_iter().map(Value::ty))
     } else {

@@ -140,6 +140,108 @@ fn every_function_that_sees_marks_puts_them_where_they_belong() {
             vec![Value::strings(["a"]), ints([hidden(1)])],
             "{\"a\": (sensitive)}",
         ),
+        (
+            "cty",
+            "concat",
+            vec![ints([hidden(1), int(2)]), ints([int(3)])],
+            "[(sensitive), 2, 3]",
+        ),
+        (
+            "cty",
+            "concat",
+            vec![ints([int(2)]).sensitive(), ints([int(3)])],
+            "(sensitive)",
+        ),
+        (
+            "cty",
+            "flatten",
+            vec![Value::list(
+                Type::list(Type::Int),
+                [ints([hidden(1), int(2)]), ints([int(3)])],
+            )],
+            "((sensitive), 2, 3)",
+        ),
+        (
+            "cty",
+            "flatten",
+            vec![Value::list(
+                Type::list(Type::Int),
+                [ints([int(1)]).sensitive(), ints([int(3)])],
+            )],
+            "(sensitive)",
+        ),
+        ("", "len", vec![ints([hidden(1), int(2)])], "2"),
+        ("", "len", vec![map([("a", hidden(1))])], "1"),
+        ("", "len", vec![ints([int(1)]).sensitive()], "(sensitive)"),
+        ("", "len", vec![text("abc").sensitive()], "(sensitive)"),
+        ("", "list_lookup", vec![ints([hidden(1), int(2)]), int(1)], "2"),
+        (
+            "",
+            "list_lookup",
+            vec![ints([hidden(1), int(2)]), int(0)],
+            "(sensitive)",
+        ),
+        (
+            "",
+            "list_lookup",
+            vec![ints([int(1), int(2)]), hidden(0)],
+            "(sensitive)",
+        ),
+        (
+            "",
+            "list_lookup",
+            vec![ints([int(1)]).sensitive(), int(0)],
+            "(sensitive)",
+        ),
+        ("list", "lookup", vec![ints([hidden(1), int(2)]), int(1)], "2"),
+        (
+            "list",
+            "concat",
+            vec![ints([hidden(1)]), ints([int(2)])],
+            "[(sensitive), 2]",
+        ),
+        (
+            "list",
+            "concat",
+            vec![ints([int(1)]), ints([int(2)]).sensitive()],
+            "(sensitive)",
+        ),
+        (
+            "",
+            "map_lookup",
+            vec![map([("a", hidden(1)), ("b", int(2))]), text("b")],
+            "2",
+        ),
+        (
+            "",
+            "map_lookup",
+            vec![map([("a", hidden(1)), ("b", int(2))]), text("a")],
+            "(sensitive)",
+        ),
+        (
+            "",
+            "map_lookup",
+            vec![map([("a", int(1))]), text("a").sensitive()],
+            "(sensitive)",
+        ),
+        (
+            "map",
+            "lookup",
+            vec![map([("a", int(1))]).sensitive(), text("a")],
+            "(sensitive)",
+        ),
+        (
+            "map",
+            "values",
+            vec![map([("a", hidden(1)), ("b", int(2))])],
+            "[(sensitive), 2]",
+        ),
+        (
+            "map",
+            "values",
+            vec![map([("a", int(1))]).sensitive()],
+            "(sensitive)",
+        ),
     ];
     let registry = registry();
     for (module, name, arguments, expected) in &rows {

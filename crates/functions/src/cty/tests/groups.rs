@@ -457,10 +457,13 @@ fn indexes_find_parts_of_anything() {
     assert_eq!(error("index", &[ints(&[1]), s("a")]), "`key`: str is not int");
     assert_eq!(call("has_index", &[object, s("c")]), Ok(Value::Bool(false)));
     assert_eq!(call("element", &[ints(&[1, 2]), i(5)]), Ok(i(2)));
-    assert_eq!(
-        error("element", &[ints(&[1, 2]), i(-1)]),
-        "`index`: an index is not negative"
-    );
+    for (index, found) in [(-1, 2), (-2, 1), (-3, 2), (i64::MIN, 1), (i64::MAX, 2)] {
+        assert_eq!(
+            call("element", &[ints(&[1, 2]), i(index)]),
+            Ok(i(found)),
+            "{index}"
+        );
+    }
     // Only the element that is taken, and the list, count.
     let list = Value::list(Type::Str, [s("a").sensitive(), s("b")]);
     assert_eq!(call("element", &[list.clone(), i(1)]), Ok(s("b")));
