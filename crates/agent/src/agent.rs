@@ -17,7 +17,7 @@ use setpoint_programs::Assembly;
 use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
-use setpoint_programs::report::{Importance, Reporter};
+use setpoint_programs::report::Reporter;
 use setpoint_resources::{Endpoints, Joining};
 use setpoint_world::{EtcdStore, Store};
 use tokio::runtime::Runtime;
@@ -105,8 +105,7 @@ pub fn run(
         .map(Deploys::new);
     let program = match (&deploys, &options.cluster, program) {
         (Some(deploys), Some(cluster), Some(program)) => {
-            let id = runtime.block_on(publish(deploys, &program, &cluster.imposed))?;
-            reporter.say(Importance::Info, format!("published as deploy {id}"));
+            runtime.block_on(publish(deploys, &program, &cluster.imposed, reporter))?;
             None
         }
         (_, _, program) => program,

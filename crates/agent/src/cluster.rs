@@ -4,12 +4,12 @@ use setpoint_engine::machine::ExitReason;
 use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
-use setpoint_programs::report::Importance;
+use setpoint_programs::report::{Importance, Reporter};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 pub(crate) use crate::deploys::Deployed;
-use crate::deploys::{Deploys, Follower, record_of};
+use crate::deploys::{Deploys, Follower, deploy_of, record_of};
 use crate::first_program::FirstProgram;
 use crate::membership::Reporting;
 use crate::runner::{ProgramFrontend, Programs};
@@ -27,22 +27,42 @@ pub struct ClusterOptions {
     pub imposed: Imposed,
 }
 
-/// Publishes a compiled program. Returns the number of its deploy.
+/// Publishes a compiled program, unless a deploy is of this program already: a host that starts again does not take back what was deployed since.
 pub(crate) async fn publish(
     deploys: &Deploys,
     program: &FirstProgram,
     imposed: &Imposed,
-) -> Result<u64, Failure> {
+    reporter: &Reporter,
+) -> Result<(), Failure> {
     let FirstProgram::Program(program) = program else {
         let failure = Failure::usage("models cannot be deployed yet");
         return Err(failure.hint("with `--no-deploy` it is run on this host alone"));
     };
     let failed =
         |error: &dyn std::fmt::Display| Failure::wrong("the program cannot be published").because(error);
+    let newest = deploys.newest().await.map_err(|error| failed(&error))?;
+    if let Some(id) = deploy_of(deploys, &program.1, imposed.clone()).await? {
+        let text = match id == newest {
+            true => format!("the program is deploy {id} already"),
+            false => format!(
+                "the program was published before, as deploy {id}; deploy {newest} is newer and is used. \
+                 `setpoint deploy rollback {id}` goes back"
+            ),
+        };
+        let importance = if id == newest {
+            Importance::Info
+        } else {
+            Importance::Warning
+        };
+        reporter.say(importance, text);
+        return Ok(());
+    }
     let upload = deploys.begin_upload().await.map_err(|error| failed(&error))?;
     let record = record_of(deploys, &program.1, imposed.clone()).await?;
     let added = deploys.add_next(&record, &upload).await;
-    added.map_err(|error| failed(&error))
+    let id = added.map_err(|error| failed(&error))?;
+    reporter.say(Importance::Info, format!("published as deploy {id}"));
+    Ok(())
 }
 
 /// Follows deploys, and reports the state of this host.

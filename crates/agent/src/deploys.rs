@@ -25,6 +25,7 @@ use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, St
 pub use clearing::{CLEARED, CLEARING, NotCleared};
 pub use files::{DeployedFile, FILES, LARGEST, ListedFile, STORAGE, Upload};
 pub use following::{Deployed, Follower};
+pub(crate) use publishing::deploy_of;
 pub use publishing::record_of;
 pub use record::{Frontend, Record};
 pub use rollout::{Place, Rollout};

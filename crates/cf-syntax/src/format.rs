@@ -155,11 +155,23 @@ enum Role {
     Tight,
 }
 
+/// The token, as a name where it is a reserved word behind `::`.
+fn named(token: Token, before: Option<(Token, Role)>) -> Token {
+    match before {
+        Some((before, _)) if before.kind == K::Separator && token.kind.is_keyword() => Token {
+            kind: K::Identifier,
+            ..token
+        },
+        _ => token,
+    }
+}
+
 impl Printer<'_> {
     fn print(mut self) -> String {
         let mut before: Option<(Token, Role)> = None;
         let lexed = self.lexed;
         for token in &lexed.tokens {
+            let token = &named(*token, before);
             let commented = self.comments(*token, before);
             if token.kind == K::EndOfFile {
                 break;

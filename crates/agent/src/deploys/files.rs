@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use setpoint_world::{Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction};
 use sha2::{Digest, Sha256};
 
-use super::Deploys;
 use super::clearing::{CLEARED, CLEARING, plain};
+use super::{Deploys, Record};
 
 const VERSION: u32 = 1;
 
@@ -104,6 +104,20 @@ impl Content {
     }
 }
 
+/// The list of the files of a deploy, as it is stored.
+fn list_of(files: &[DeployedFile]) -> Vec<u8> {
+    let files = files.iter().map(|file| File {
+        path: file.path.clone(),
+        mode: file.mode,
+        content: Content::of(&file.content),
+    });
+    let list = Files {
+        version: VERSION,
+        files: files.collect(),
+    };
+    serde_json::to_vec(&list).expect("it has only texts and numbers")
+}
+
 /// When files of a deploy began to be stored. What is cleared away later may be one of them, which was there already.
 #[derive(Debug, Clone, Copy)]
 pub struct Upload {
@@ -175,27 +189,38 @@ impl Deploys {
 
     /// The same; `own` gets the keys that were not there before.
     async fn store_all(&self, files: &[DeployedFile], own: &mut Vec<Key>) -> Result<String, StoreError> {
-        let mut all = Vec::new();
         for file in files {
-            let content = self.store_content(&file.content, own).await?;
-            all.push(File {
-                path: file.path.clone(),
-                mode: file.mode,
-                content,
-            });
+            self.store_content(&file.content, own).await?;
         }
-        let all = Files {
-            version: VERSION,
-            files: all,
-        };
         // The list may itself be too long for one value.
-        let list = serde_json::to_vec(&all).expect("it has only texts and numbers");
-        let list = self.store_content(&list, own).await?;
+        let list = self.store_content(&list_of(files), own).await?;
         let key = format!("{FILES}{}", hexadecimal(&random()));
         let value = serde_json::to_vec(&list).expect("it has only texts and numbers");
         let put = Operation::put(Key::new(key.as_str()).expect("it is not empty"), value);
         self.store.transact(Transaction::of([put])).await?;
         Ok(key)
+    }
+
+    /// The newest deploy that is of the same program and files, with the same settings, as a record that has no files yet.
+    pub(super) async fn of_same_program(
+        &self,
+        record: &Record,
+        files: &[DeployedFile],
+    ) -> Result<Option<u64>, StoreError> {
+        let wanted = Content::of(&list_of(files));
+        for stored in self.all().await?.into_iter().rev() {
+            let Ok(found) = stored.record else { continue };
+            let list = match found.files.as_deref().map(Key::new) {
+                Some(Ok(key)) => self.store.read(&[key.into()]).await?,
+                _ => continue,
+            };
+            let list = list.all().next();
+            let list = list.and_then(|entry| serde_json::from_slice::<Content>(&entry.value).ok());
+            if list.as_ref() == Some(&wanted) && found.without_files().text() == record.text() {
+                return Ok(Some(stored.id));
+            }
+        }
+        Ok(None)
     }
 
     async fn store_content(&self, bytes: &[u8], own: &mut Vec<Key>) -> Result<Content, StoreError> {

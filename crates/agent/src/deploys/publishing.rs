@@ -21,6 +21,29 @@ pub async fn record_of(
     compilation: &Compilation,
     imposed: Imposed,
 ) -> Result<Record, Failure> {
+    let (mut record, files) = program_of(compilation, imposed)?;
+    let stored = deploys.store_files(&files).await;
+    let key = stored.map_err(|error| cannot("store the program's files", error))?;
+    record.files = Some(key);
+    Ok(record)
+}
+
+/// The newest deploy that is this program already.
+///
+/// # Errors
+/// When a file cannot be read or is too large, or the store cannot be asked.
+pub(crate) async fn deploy_of(
+    deploys: &Deploys,
+    compilation: &Compilation,
+    imposed: Imposed,
+) -> Result<Option<u64>, Failure> {
+    let (record, files) = program_of(compilation, imposed)?;
+    let found = deploys.of_same_program(&record, &files).await;
+    found.map_err(|error| cannot("look for earlier deploys of the program", error))
+}
+
+/// The record of a program, and its files, which are not stored yet.
+fn program_of(compilation: &Compilation, imposed: Imposed) -> Result<(Record, Vec<DeployedFile>), Failure> {
     let is_yaml = compilation.input.as_ref().is_some_and(|input| input.is_yaml);
     let files = compilation.program_files(String::new())?;
     let mut all = Vec::new();
@@ -40,12 +63,8 @@ pub async fn record_of(
         };
         all.push(DeployedFile { path, mode, content });
     }
-    let stored = deploys.store_files(&all).await;
-    let key = stored.map_err(|error| cannot("store the program's files", error))?;
     let frontend = if is_yaml { Frontend::Yaml } else { Frontend::Lang };
-    let mut record = Record::of(frontend).with(imposed);
-    record.files = Some(key);
-    Ok(record)
+    Ok((Record::of(frontend).with(imposed), all))
 }
 
 /// The file that names the entry of a program.

@@ -53,6 +53,15 @@ impl Record {
         self
     }
 
+    /// The same without the place of its files.
+    pub(super) fn without_files(self) -> Record {
+        Record {
+            files: None,
+            copy_of: None,
+            ..self
+        }
+    }
+
     /// Reads one.
     ///
     /// # Errors

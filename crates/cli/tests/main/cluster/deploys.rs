@@ -296,37 +296,49 @@ fn a_member_that_waits_runs_only_the_next_deploy(publisher: &Publisher<'_>) {
 
 fn a_host_that_runs_a_program_publishes_it(publisher: &Publisher<'_>) {
     let cluster = publisher.cluster;
-    let mut command = cluster.place.command(BINARY);
-    command.current_dir(cluster.place.path("repository"));
-    command.args([
-        "run",
-        "--no-raise-limits",
-        "--json",
-        "--hostname",
-        "runs",
-        "--seeds",
-        &cluster.etcd.endpoints().join(","),
-    ]);
-    command
-        .arg("--prefix")
-        .arg(cluster.place.path("prefix-runs"))
-        .arg("main.mcl");
-    let runs = Host::of_running(Running::start(command));
-    cluster.becomes("runs.says", "one");
-    let list = publisher.deploy(&["list"]).stdout;
-    assert_eq!(list.lines().count(), 7, "{list}");
+    publisher.write("own.mcl", &says("own"));
+    let start = || {
+        let mut command = cluster.place.command(BINARY);
+        command.current_dir(cluster.place.path("repository"));
+        command.args([
+            "run",
+            "--no-raise-limits",
+            "--json",
+            "--hostname",
+            "runs",
+            "--seeds",
+            &cluster.etcd.endpoints().join(","),
+        ]);
+        command
+            .arg("--prefix")
+            .arg(cluster.place.path("prefix-runs"))
+            .arg("own.mcl");
+        Host::of_running(Running::start(command))
+    };
+    let deploys = || publisher.deploy(&["list"]).stdout.lines().count();
+    let runs = start();
+    cluster.becomes("runs.says", "own");
+    assert_eq!(deploys(), 7);
+    // One that starts again takes back nothing that was deployed since, and is not published twice.
+    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
+    cluster.becomes("runs.says", "two");
     runs.stop();
+    std::fs::remove_file(cluster.place.path("runs.says")).expect("it was made");
+    let again = start();
+    cluster.becomes("runs.says", "two");
+    assert_eq!(deploys(), 8);
+    again.stop();
 }
 
 fn a_deploy_that_cannot_be_read_is_skipped(publisher: &Publisher<'_>) {
     let cluster = publisher.cluster;
     let b = cluster.member("b", &[]);
-    cluster.becomes("b.says", "one");
+    cluster.becomes("b.says", "two");
     cluster
         .etcd
-        .control(&["put", "/setpoint/deploy/8/payload", "nonsense"]);
-    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
-    cluster.becomes("b.says", "two");
+        .control(&["put", "/setpoint/deploy/9/payload", "nonsense"]);
+    assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
+    cluster.becomes("b.says", "one");
     b.stop();
 }
 
