@@ -98,7 +98,7 @@ fn states() {
     let said = failure(other);
     assert!(said.contains("it is held; set `hold`"), "{said}");
     assert_eq!(versions(&["held", "other"]), "1.0 1.1");
-    assert_eq!(shell("apt-mark showhold"), "other\nheld");
+    assert_eq!(shell("apt-mark showhold"), "held\nother");
     shell("apt-mark unhold held other");
     // A virtual package is refused before a provider is chosen.
     shell("package provider 1 'Provides: service'; index");

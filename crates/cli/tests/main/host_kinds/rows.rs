@@ -288,11 +288,11 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "a file that keeps copies of what it was",
-        program: "file \"/small/file\" {\n\tcontent => \"kept right\",\n\tmode => \"0640\",\n\tbackup => \"/small/backup\",\n}\n",
+        program: "file \"/small/file\" {\n\tcontent => \"kept right\",\n\tmode => \"0664\",\n\tbackup => \"/small/backup\",\n}\n",
         resource: ("file", "/small/file"),
         prepare: "echo wrong > /small/file; chmod 644 /small/file",
         digest: "cat /small/file; stat -c ' %a' /small/file; find /small/backup -type f 2>/dev/null | head -1 | wc -l",
-        right: "kept right 640\n1",
+        right: "kept right 664\n1",
         drift: "echo drifted > /small/file; chmod 604 /small/file",
     },
     Row {
