@@ -278,7 +278,7 @@ fn without_effect(parameters: &Parameters) -> Option<Invalid> {
     if has_state {
         return None;
     }
-    let help = "write `state => \"exists\"` to have it made";
+    let help = "set `state` to `exists` to have it made";
     if is_true("symlink") {
         let message = "no link is made while `state` is not set";
         return Some(Invalid::doubt(Doubt::Meaning, "symlink", message).help(help));
