@@ -54,6 +54,8 @@ pub(crate) struct ViewOptions {
     pub(crate) json: bool,
     /// How much people see.
     pub(crate) verbosity: Verbosity,
+    /// Whether what is pending at the end is forgotten, because its directory goes away.
+    pub(crate) forgets: bool,
     /// Whether the run stays when the machine is right: its lines carry the time then.
     pub(crate) stays: bool,
 }

@@ -19,6 +19,7 @@ mod launcher;
 mod limits;
 mod lines;
 mod output;
+mod preview;
 mod program;
 mod run;
 mod signal;
@@ -30,6 +31,7 @@ pub use launcher::Launcher;
 pub use limits::{Capability, Limit};
 pub use lines::{LineEvent, Lines};
 pub use output::Output;
+pub use preview::Preview;
 pub use program::ProgramError;
 pub use signal::Signal;
 

@@ -27,9 +27,11 @@ pub mod sorts;
 mod system_bus;
 mod tar_archive;
 mod text_lines;
+mod time_span;
 mod turns;
 mod unit_control;
 mod unit_files;
+mod validation;
 mod value_encoding;
 mod written_file;
 

@@ -220,6 +220,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let options = ViewOptions {
         json: arguments.json,
         verbosity: arguments.verbosity(),
+        forgets: arguments.prefix.choice().temporary,
         stays: !arguments.once,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -107,6 +107,24 @@ impl Screen {
         Some(Said { importance, text })
     }
 
+    /// A warning about pending notifications that are lost with the temporary working directory.
+    fn forgotten_notifications(&self) -> Option<Said> {
+        if !self.options.forgets {
+            return None;
+        }
+        let (count, names) = self.recap.pending_notifications()?;
+        let what = match count {
+            1 => "1 notification is".to_owned(),
+            count => format!("{count} notifications are"),
+        };
+        let text = format!(
+            "{what} forgotten with the temporary working directory: {names}; with `--prefix DIR` the next run serves what is pending"
+        );
+        let importance = Importance::Warning;
+        let text = headed(importance, &text);
+        Some(Said { importance, text })
+    }
+
     /// The last lines.
     fn end(&mut self, end: End) -> String {
         self.progress.clear();
@@ -131,6 +149,7 @@ impl Screen {
             };
             let importance = Importance::Notice;
             said.push(Said { importance, text });
+            said.extend(self.forgotten_notifications());
         }
         let mut text = String::new();
         self.say(&said, &About::default(), &mut text);
@@ -235,6 +254,7 @@ mod tests {
         let options = ViewOptions {
             json: false,
             verbosity: Verbosity::Normal,
+            forgets: false,
             stays: true,
         };
         let mut screen = Screen::new(&Assembly::standard(), options, Prefix::Nothing);

@@ -1,5 +1,6 @@
 //! How the resources stand: counted from the engine's events.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -81,6 +82,8 @@ pub(crate) struct Recap {
     counts: Counts,
     /// Those that were repaired or fought over since [`Recap::begin_anew`].
     noted: Vec<ResourceId>,
+    /// Whose notifications are pending: from whom.
+    notified: BTreeMap<ResourceId, BTreeSet<String>>,
     /// When the engine stops, all resources leave; what counts is how they stood before.
     is_stopping: bool,
 }
@@ -159,6 +162,7 @@ impl Recap {
                     }
                 }
                 self.members.remove(&id);
+                self.notified.remove(&id);
             }
             EventKind::StartedRun { .. } => self.note_all(&id, |resource| {
                 (resource.drifted, resource.blamed) = (false, false);
@@ -190,6 +194,17 @@ impl Recap {
             EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
             EventKind::Fighting { .. } => self.note(&id, |resource| resource.fights = true),
             EventKind::Undone => self.counts.undone += 1,
+            EventKind::RefreshPending { by } => {
+                self.notified.entry(id).or_default().insert(by.clone());
+            }
+            EventKind::RefreshConsumed { by } => {
+                if let Some(senders) = self.notified.get_mut(&id) {
+                    senders.remove(by);
+                    if senders.is_empty() {
+                        self.notified.remove(&id);
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -264,6 +279,16 @@ impl Recap {
             .collect();
         names.sort();
         some_of(&names)
+    }
+
+    /// How many notifications are pending, and those whom they are for, by name; none without one.
+    pub(crate) fn pending_notifications(&self) -> Option<(usize, String)> {
+        let (counts, names): (Vec<usize>, Vec<String>) = self
+            .notified
+            .iter()
+            .map(|(id, senders)| (senders.len(), visible(&id.to_string()).into_owned()))
+            .unzip();
+        (!names.is_empty()).then(|| (counts.iter().sum(), some_of(&names)))
     }
 
     /// Forgets what was repaired, so that the next recap only tells of what comes.

@@ -161,6 +161,28 @@ fn a_notification_that_a_guard_refuses_is_a_failure_and_is_served_when_the_guard
 }
 
 #[test]
+fn a_notification_that_goes_with_a_temporary_directory_is_reported() {
+    let place = Hermetic::new();
+    let config = place.path("config").display().to_string();
+    let program = format!(
+        "file \"{config}\" {{\n\tcontent => \"new\\n\",\n\tNotify => Exec[\"reload\"],\n}}\n\
+         exec \"reload\" {{\n\tcmd => \"true\",\n\tshell => \"/bin/sh\",\n\trefresh_only => true,\n}}\n"
+    );
+    let blocked = program.replace("refresh_only", "Depend => Exec[\"unrelated\"],\n\trefresh_only")
+        + "exec \"unrelated\" {\n\tcmd => \"false\",\n\tshell => \"/bin/sh\",\n\tMeta:retry => 0,\n}\n";
+    let forgotten = "1 notification is forgotten with the temporary working directory: exec[reload]";
+    for (program, tells) in [(blocked, true), (program, false)] {
+        let program = place.write("p.mcl", &program).display().to_string();
+        let finished = place.run(
+            BINARY,
+            &["run", "--once", "--tmp-prefix", "--no-raise-limits", &program],
+        );
+        assert_eq!(finished.stderr.contains(forgotten), tells, "{}", finished.stderr);
+        std::fs::remove_file(&config).unwrap();
+    }
+}
+
+#[test]
 fn a_command_has_no_terminal_to_push_into() {
     let place = Hermetic::new();
     let found = place.path("found");

@@ -80,4 +80,5 @@ mod staying_right;
 mod svc;
 mod trust;
 mod undoing;
+mod validation;
 mod yaml;

@@ -12,6 +12,7 @@ use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
+use crate::validation::Validation;
 
 /// Some lines in a text file that others write, too, between two marks with the resource's name.
 ///
@@ -57,6 +58,8 @@ pub(crate) struct Block {
     before: String,
     #[name]
     name: String,
+    #[param(flatten(validate, validate_timeout))]
+    validation: Validation,
     #[state]
     found: HomeFile,
 }
@@ -65,6 +68,7 @@ pub(crate) struct Block {
 impl Resource for Block {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         invalid.extend(home_file::refused(&self.file));
+        self.validation.refused(invalid);
         if self.state.is_none() {
             invalid.push(state_missing());
         }
@@ -141,6 +145,7 @@ impl Resource for Block {
             }
             (None, None) => return Ok(()),
         }
+        self.validation.check(apply, &path, &after).await?;
         if apply.drift("content", shown(is), shown(wanted.as_deref())) {
             let mut request = Replace::bytes(path, after);
             if before.is_none() {

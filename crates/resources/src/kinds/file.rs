@@ -24,6 +24,7 @@ use mode::Mode;
 
 use crate::presence::Presence;
 use crate::sorts::{Account, DROP_IN, FILE, GROUP, USER};
+use crate::validation::Validation;
 
 /// A regular file, a directory or a symbolic link.
 ///
@@ -74,6 +75,8 @@ pub(crate) struct File {
     backup: IfSet<AbsolutePath>,
     /// The SELinux context; the empty text means none.
     selinux: Option<Text>,
+    #[param(flatten(validate, validate_timeout))]
+    validation: Validation,
     #[name]
     name: Text,
     /// Stands for the contents in the memory of verified files; none until it is computed.
@@ -123,6 +126,13 @@ impl Resource for File {
         self.validate_path(invalid);
         self.validate_contents(invalid);
         self.validate_backup(invalid);
+        self.validation.refused(invalid);
+        let has_contents = self.content.is_some() || !self.fragments.is_empty() || !self.source.is_empty();
+        if self.validation.is_set() && (!has_contents || self.symlink || self.is_directory()) {
+            let message =
+                "only new contents of a file are validated, from `content`, `source` or `fragments`";
+            invalid.push(Invalid::parameter("validate", message));
+        }
     }
 
     fn doubt(_: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
@@ -190,6 +200,7 @@ impl Resource for File {
             wanted(sources, WantedReach::Each),
             wanted(own, WantedReach::First),
             wanted(owners.collect(), WantedReach::Each),
+            wanted(self.validation.identities(), WantedReach::First),
         ]
     }
 
@@ -241,7 +252,7 @@ impl Resource for File {
         }
         let run = run::Run::begin(self, apply)?;
         let readers = run.readers_of_a_secret();
-        let result = run.finish();
+        let result = run.finish().await;
         if let (Some(readers), false) = (readers, self.warned_of_readers) {
             apply.log(setpoint_engine::Level::Warning, readers);
             self.warned_of_readers = true;
@@ -261,8 +272,17 @@ impl Resource for File {
 }
 
 /// Parameters that say where the file is or how it is written, and not its state.
-const WITHOUT_EFFECT: [&str; 8] = [
-    "path", "dirname", "basename", "backup", "force", "recurse", "purge", "symlink",
+const WITHOUT_EFFECT: [&str; 10] = [
+    "path",
+    "dirname",
+    "basename",
+    "backup",
+    "force",
+    "recurse",
+    "purge",
+    "symlink",
+    "validate",
+    "validate_timeout",
 ];
 
 /// A doubt about a resource that does nothing, whatever is on the machine.

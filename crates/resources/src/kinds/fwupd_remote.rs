@@ -3,14 +3,13 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use setpoint_engine::{
-    Apply, Failure, Identity, IfSet, Parameter, Resource, Wanted, WantedOrder, WantedReach, Watch, Watcher,
-    async_trait,
+    Apply, Failure, Identity, IfSet, Resource, Wanted, WantedOrder, WantedReach, Watch, Watcher, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters, ParameterType, TypeMismatch};
-use setpoint_value::Value;
+use setpoint_graph::{Invalid, MetaParameters};
 
 use crate::firmware_updates::{Daemon, Device, Remote, follow};
 use crate::sorts::{FILE, FWUPD_REMOTE, SERVICE, of_service_manager};
+use crate::time_span::TimeSpan;
 
 /// A source of firmware of fwupd: enabled or not, and with metadata that is fresh.
 ///
@@ -36,69 +35,9 @@ pub(crate) struct FwupdRemote {
     /// Whether it is used. Unset: not managed.
     enabled: Option<bool>,
     /// How old its metadata may become, such as `24h` or `1h30m`, until it is fetched anew. Unset or empty: it is never fetched.
-    refresh_age: IfSet<Age>,
+    refresh_age: IfSet<TimeSpan>,
     #[name]
     name: String,
-}
-
-/// A length of time in Go's form: numbers with units, `1h30m`.
-#[derive(Debug, Clone, PartialEq)]
-struct Age {
-    written: String,
-    length: Duration,
-}
-
-impl Parameter for Age {
-    const TYPE: ParameterType = ParameterType::Str;
-    const FORM: Option<fn() -> String> = Some(|| "a length of time, like `24h` or `1h30m`".to_owned());
-
-    fn decode(value: &Value) -> Result<Age, TypeMismatch> {
-        let written = String::decode(value)?;
-        match length(&written) {
-            Some(length) if !length.is_zero() => Ok(Age { written, length }),
-            Some(_) => Err(TypeMismatch::new("it must be longer than nothing")),
-            None => {
-                let message = format!("`{written}` is not a length of time");
-                Err(TypeMismatch::new(message).help("write a number with a unit: `24h`, `90m`, `1h30m`"))
-            }
-        }
-    }
-
-    fn encode(&self) -> Value {
-        Value::str(self.written.as_str())
-    }
-}
-
-/// Reads a length of time. Parts of a number count as well: `1.5h`.
-fn length(text: &str) -> Option<Duration> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("μs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-    ];
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let end = rest.find(|sign: char| !sign.is_ascii_digit() && sign != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        rest = &rest[end..];
-        let end = rest.find(|sign: char| sign.is_ascii_digit() || sign == '.');
-        let (unit, after) = rest.split_at(end.unwrap_or(rest.len()));
-        let (_, of_unit) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
-        seconds += number * of_unit;
-        rest = after;
-    }
-    (!text.is_empty())
-        .then(|| Duration::try_from_secs_f64(seconds).ok())
-        .flatten()
 }
 
 #[async_trait]
@@ -138,7 +77,7 @@ impl Resource for FwupdRemote {
         let concerns = |device: Option<&Device>| device.is_none();
         let mut watches = vec![Watch::hub(move |watcher| follow(watcher, concerns))];
         if let Some(age) = &*self.refresh_age {
-            let half = age.length / 2;
+            let half = age.length() / 2;
             watches.push(Watch::own(move |watcher| grow_older(half, watcher)));
         }
         watches
@@ -172,11 +111,11 @@ impl Resource for FwupdRemote {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             now.saturating_sub(Duration::from_secs(fetched))
         });
-        if is.is_some_and(|is| is <= age.length) {
+        if is.is_some_and(|is| is <= age.length()) {
             return Ok(());
         }
         let shown = is.map_or("never fetched".to_owned(), |is| format!("{} s", is.as_secs()));
-        if apply.drift("age", shown, format!("at most {}", age.written)) {
+        if apply.drift("age", shown, format!("at most {}", age.written())) {
             daemon.refresh(&remote, apply).await?;
         }
         Ok(())
@@ -205,34 +144,6 @@ async fn grow_older(period: Duration, watcher: Watcher) -> Result<(), Failure> {
         tokio::select! {
             () = watcher.cancellation.cancelled() => return Ok(()),
             () = tokio::time::sleep(period) => (watcher.event)("its metadata has grown older"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_of_time_are_read() {
-        let seconds = |text: &str| length(text).map(|length| length.as_secs_f64());
-        assert_eq!(seconds("24h"), Some(86400.0));
-        assert_eq!(seconds("1h30m"), Some(5400.0));
-        assert_eq!(seconds("1.5h"), Some(5400.0));
-        assert_eq!(seconds("250ms"), Some(0.25));
-        assert_eq!(seconds("0"), Some(0.0));
-        for wrong in [
-            "",
-            "24",
-            "h",
-            "1d",
-            "-1h",
-            "1h30",
-            "1 h",
-            "1..2h",
-            "99999999999999999999999h",
-        ] {
-            assert_eq!(seconds(wrong), None, "{wrong}");
         }
     }
 }

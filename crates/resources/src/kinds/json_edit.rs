@@ -15,6 +15,7 @@ use setpoint_host::files::{AbsolutePath, Replace};
 use setpoint_host::watch::{Depth, Follow};
 
 use crate::turns::Turn;
+use crate::validation::Validation;
 use crate::{Secrecy, SharedKey, SharedStore};
 use document::{Before, Document};
 use edit::{Edit, What, shown};
@@ -61,6 +62,8 @@ pub(crate) struct JsonEdit {
     ///
     /// A path is made of names behind dots, and of others in brackets: `.log["max-size"]`. Objects that are missing on the way are made.
     edits: Vec<String>,
+    #[param(flatten(validate, validate_timeout))]
+    validation: Validation,
     #[name]
     name: Text,
     /// Where it is, and the edits, as they were read.
@@ -142,6 +145,11 @@ impl Resource for JsonEdit {
         if let Err(message) = self.place() {
             invalid.push(Invalid::parameter("store", message));
         }
+        self.validation.refused(invalid);
+        if self.validation.is_set() && matches!(self.place(), Ok(Place::Key(_))) {
+            let message = "only a file is validated, and not a key of the store";
+            invalid.push(Invalid::parameter("validate", message));
+        }
         if self.edits.is_empty() {
             invalid.push(Invalid::parameter("edits", "at least one edit is needed"));
         }
@@ -188,6 +196,11 @@ impl Resource for JsonEdit {
             (Place::File(path), _) => {
                 let _turn = Turn::at_file(path, apply).await?;
                 let document = Some(read_file(path)?);
+                if self.validation.is_set()
+                    && let Some(edited) = edit_all(document.as_deref(), edits, &place.to_string(), None)?
+                {
+                    self.validation.check(apply, path, edited.as_bytes()).await?;
+                }
                 let tell = Telling {
                     apply,
                     is_secret: false,

@@ -12,6 +12,7 @@ use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
+use crate::validation::Validation;
 
 /// A line, or a block of consecutive lines, that is in a file or not.
 ///
@@ -43,6 +44,8 @@ pub(crate) struct Line {
     content: Text,
     /// Whether white space at both ends of `content` is left out.
     trim: bool,
+    #[param(flatten(validate, validate_timeout))]
+    validation: Validation,
     #[state]
     found: HomeFile,
 }
@@ -51,6 +54,7 @@ pub(crate) struct Line {
 impl Resource for Line {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         invalid.extend(home_file::refused(&self.file));
+        self.validation.refused(invalid);
         if self.state.is_none() {
             invalid.push(state_missing());
         }
@@ -94,6 +98,7 @@ impl Resource for Line {
             Some(Presence::Absent) => (shown, DriftValue::Absent),
             _ => (DriftValue::Absent, shown),
         };
+        self.validation.check(apply, &path, &after).await?;
         if apply.drift("line", is, want) {
             let mut request = Replace::bytes(path, after);
             if before.is_none() {

@@ -19,6 +19,7 @@ use super::metadata::Identities;
 use super::mode::Mode;
 use super::{File, SECRETS, path};
 use crate::presence::Presence;
+use crate::validation;
 
 /// What is said of a directory that somebody put where a file is to be undone: no parameter can help there.
 const DIRECTORY_STAYS: &str = "it is a directory now, which is not undone: move it away";
@@ -149,12 +150,12 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// Takes all steps, from the state to the context.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub(super) async fn finish(mut self) -> Result<(), Failure> {
         if self.file.symlink {
             self.link()?;
         } else {
             self.state()?;
-            self.contents()?;
+            self.contents().await?;
         }
         self.metadata()
     }
@@ -301,20 +302,21 @@ impl<'r, 'a> Run<'r, 'a> {
 
     // Contents
 
-    fn contents(&mut self) -> Result<(), Failure> {
+    async fn contents(&mut self) -> Result<(), Failure> {
         if self.progress == Progress::Gone {
             return Ok(());
         }
         let file = self.file;
         if let Some(content) = &file.content {
-            self.write_bytes(content.clone(), file.fingerprint, Reported::AsPathAllows)?;
+            self.write_bytes(content.clone(), file.fingerprint, Reported::AsPathAllows)
+                .await?;
         }
         if file.is_directory() {
             if !file.source.is_empty() || file.purge {
                 self.tree()?;
             }
         } else if !file.source.is_empty() {
-            self.copy()?;
+            self.copy().await?;
         }
         if !file.fragments.is_empty() {
             let (bytes, are_public) = self.fragments()?;
@@ -324,13 +326,13 @@ impl<'r, 'a> Run<'r, 'a> {
                 (false, false) => Reported::LengthAndHash,
                 (false, true) => Reported::AsPathAllows,
             };
-            self.write_bytes(bytes, Some(fingerprint), reported)?;
+            self.write_bytes(bytes, Some(fingerprint), reported).await?;
         }
         Ok(())
     }
 
     /// These bytes, whatever is there.
-    fn write_bytes(
+    async fn write_bytes(
         &mut self,
         bytes: Text,
         fingerprint: Option<Fingerprint>,
@@ -362,6 +364,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let want = with_digest(DriftValue::content(bytes.as_bytes()), &digest);
             self.reported(self.contents_found()?, want, reported == Reported::AsPathAllows)
         };
+        self.validated(bytes.as_bytes(), None).await?;
         if !self.replacement_drift("content", is, want) {
             return self.not_permitted();
         }
@@ -370,7 +373,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// The bytes of the one file `source`.
-    fn copy(&mut self) -> Result<(), Failure> {
+    async fn copy(&mut self) -> Result<(), Failure> {
         let source_path = path::absolute(self.file.source.as_bytes())
             .map_err(|error| Failure::new("use the source").because(error))?;
         let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&source_path)?.follow()?.open()?) };
@@ -402,6 +405,10 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let is_public = source.stat().mode & READ_BY_OTHERS != 0;
         let (is, want) = self.reported(self.contents_found()?, describe(&mut open()?)?, is_public);
+        if self.file.validation.is_set() {
+            let contents = open()?.read_all()?;
+            self.validated(&contents, Some(mode)).await?;
+        }
         if !self.replacement_drift("source", is, want) {
             return self.not_permitted();
         }
@@ -433,6 +440,26 @@ impl<'r, 'a> Run<'r, 'a> {
             (Some(end), Some(found)) => Ok(OpenFile::open_found(end, found)?),
             _ => Err(self.failed("read")),
         }
+    }
+
+    /// Fails if the program's own check refuses new contents.
+    async fn validated(&mut self, contents: &[u8], mode: Option<u32>) -> Result<(), Failure> {
+        let file = self.file;
+        if !file.validation.is_set() {
+            return Ok(());
+        }
+        let found = self.occupant.found.filter(Stat::is_regular);
+        let start = match found {
+            Some(found) => self.identities.mode_to_start_from(&found),
+            None if is_secret(self.apply) => 0o600,
+            None => mode.unwrap_or(0o666 & !umask()),
+        };
+        let mode = self.mode.as_ref().map(|wanted| wanted.of(start)).or(mode);
+        let owner = validation::owner(found, self.identities.owner, self.identities.group);
+        let path = self.path.clone();
+        file.validation
+            .check_with(self.apply, &path, contents, owner, mode.unwrap_or(start))
+            .await
     }
 
     /// A difference that is repaired by the replacement with which this run ends.
