@@ -4,6 +4,8 @@ Texts, numbers, booleans and null are Python's own. Lists and dicts are read-onl
 each attribute when it is read.
 """
 
+import typing
+
 from setpoint_plugins import channel
 
 # Deeper than that nothing crosses.
@@ -92,8 +94,23 @@ class Reference:
 
 
 class _ReferenceType:
+    """`Reference[…]`, in annotations and as the base of a class."""
+
     def __init__(self, of):
         self.of = of
+
+    def __call__(self, *arguments, **keywords):
+        return Reference(*arguments, **keywords)
+
+    def __mro_entries__(self, _bases):
+        return (Reference,)
+
+    # `typing.Union` takes what can be called.
+    def __or__(self, other):
+        return typing.Union[self, other]
+
+    def __ror__(self, other):
+        return typing.Union[other, self]
 
 
 def _refuse(what):

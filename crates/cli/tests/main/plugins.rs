@@ -622,6 +622,45 @@ def old() -> "int":
     assert_eq!(object["warnings"][1]["code"], "W0602", "{object:#}");
 }
 
+/// A plugin cannot make such a reference. The other functions of the file can be called.
+#[test]
+fn files_that_define_references_can_be_imported() {
+    let python = r#"
+from typing import Optional, TypeVar
+from inmanta.references import Reference, reference
+
+T = TypeVar("T")
+
+@reference("m::Vault")
+class Vault(Reference[str]):
+    def __init__(self, path: str | Reference[str], other: Reference[int] | None, more: Optional[Reference[str]]) -> None:
+        super().__init__()
+
+class Nested(Vault):
+    pass
+
+class Generic(Reference[T]):
+    pass
+
+@plugin
+def upper(text: str | Reference[str]) -> str:
+    return text.upper()
+
+@plugin
+def vault() -> Reference[str]:
+    return Vault("a", None, None)
+"#;
+    assert_eq!(variables(python, "x = m::upper(\"a\")\n")["x"], json!("A"));
+    assert_contains(
+        &screen(python, "x = m::vault()\n"),
+        &["plugins cannot make references"],
+    );
+    assert_contains(
+        &screen(python, "x = m::upper(1)\n"),
+        &["value `1` for argument `text` of function `m::upper` has incompatible type"],
+    );
+}
+
 /// The blocks of the page about this that have names are a project, and a block of text is what it prints.
 #[test]
 fn the_project_of_the_guide_prints_what_the_guide_says() {
