@@ -35,7 +35,8 @@ target=$(readlink -f -- "$1"; echo x); target=${target%?x}
 scratch=$2 owner=$3 mode=$4 ready=$5
 shift 5
 test -n "$target"
-while ! [ -d "$scratch" ]; do scratch=${scratch%/*}; done
+while [ -n "$scratch" ] && ! [ -d "$scratch" ]; do scratch=${scratch%/*}; done
+scratch=${scratch:-/tmp}
 fill() {
     cat <&3 >"$1"
     if [ -n "$owner" ]; then chown "$owner" "$1"; fi
@@ -61,7 +62,7 @@ printf '%s\n' "$ready"
 exec "$@""#;
 
 impl Preview {
-    /// New contents of the file at `path`. `scratch` is a directory of ours, or below one: the command does not see what is in it.
+    /// New contents of the file at `path`. `scratch` is a directory of ours, or below one, or else `/tmp` is: the command does not see what is in it.
     ///
     /// # Errors
     /// When there is no memory for the contents.
