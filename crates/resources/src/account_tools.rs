@@ -20,15 +20,16 @@ const UNTIL_NEXT_TRY: Duration = Duration::from_millis(500);
 /// The file by which all tools lock the others (lckpwdf(3)).
 const LOCK: &str = "/etc/.pwd.lock";
 
-/// Why a text is not the name of an account, if it is not: `^[a-zA-Z_][a-zA-Z0-9_-]{0,30}$`.
+/// Why a text is not the name of an account, if it is not: `^[a-zA-Z_][a-zA-Z0-9_.-]*[$]?$`, at most 32 bytes, as useradd(8) takes it.
 pub(crate) fn invalid_name(name: &str) -> Option<String> {
-    let mut signs = name.chars();
+    // Samba's accounts of machines end in a dollar.
+    let mut signs = name.strip_suffix('$').unwrap_or(name).chars();
     let first = signs
         .next()
         .is_some_and(|first| first == '_' || first.is_ascii_alphabetic());
-    let rest = signs.all(|sign| sign == '_' || sign == '-' || sign.is_ascii_alphanumeric());
-    (!first || !rest || name.len() > 31).then(|| {
-        format!("`{name}` is not the name of an account: letters, digits, `_` and `-`, a letter or `_` first, at most 31 of them")
+    let rest = signs.all(|sign| matches!(sign, '_' | '-' | '.') || sign.is_ascii_alphanumeric());
+    (!first || !rest || name.len() > 32).then(|| {
+        format!("`{name}` is not the name of an account: letters, digits, `_`, `-` and `.`, a letter or `_` first, perhaps a `$` at the end, at most 32 of them")
     })
 }
 

@@ -27,6 +27,8 @@ fn accounts_are_made_changed_and_removed() {
         .needing(&["useradd", "gpasswd", "chpasswd"])
         .run(|| {
             each_parameter();
+            homes();
+            names();
             numbers_and_groups();
             members_of_groups();
             passwords();
@@ -75,7 +77,10 @@ user \"ada\" {
         .replace("/bin/bash", "/bin/sh")
         .replace("/home/ada/", "/srv/ada/")
         .replace("Ada L.", "Ada");
-    assert_eq!(repair(&changed), ["uid", "groups", "homedir", "shell", "comment"]);
+    assert_eq!(
+        repair(&changed),
+        ["uid", "groups", "homedir", "shell", "comment", "home"]
+    );
     assert_eq!(passwd("ada"), "ada:x:4243:4711:Ada:/srv/ada:/bin/sh");
     assert_eq!(shell("id -nG ada"), "team");
     // What is not set is left alone; the order of groups says nothing.
@@ -92,6 +97,41 @@ user \"ada\" {
         (passwd("ada"), shell("ls -d /home/ada")),
         (String::new(), "/home/ada".to_owned())
     );
+}
+
+/// A home that could not be made with its account, and one that has gone, is made as soon as that is possible.
+fn homes() {
+    shell("mkdir /ro; mount -t tmpfs tmpfs /ro; mount -o remount,ro /ro");
+    let program = "user \"hm\" {\n\tstate => \"exists\",\n\thomedir => \"/ro/hm/\",\n\tcreate_home => true,\n\thome_mode => \"0700\",\n}\n";
+    for _ in 0..2 {
+        let said = failure(program);
+        assert!(said.contains("make the"), "{said}");
+    }
+    shell("mount -o remount,rw /ro");
+    assert_eq!(repair(program), ["home"]);
+    assert_eq!(shell("stat -c '%U %a' /ro/hm"), "hm 700");
+    shell("rm -r /ro/hm");
+    assert_eq!(repair(program), ["home"]);
+    assert_eq!(repair(program), [""; 0]);
+    // Without `create_home` there is no home.
+    assert_eq!(
+        repair("user \"without\" {\n\tstate => \"exists\",\n}\n"),
+        ["state"]
+    );
+    assert_eq!(shell("ls -d /home/without 2>/dev/null || true"), "");
+    // Without a password nothing can be unlocked, and the tool would not say so.
+    let said = failure("user \"without\" {\n\tstate => \"exists\",\n\tlocked => false,\n}\n");
+    assert!(said.contains("unlock the password: it has no password"), "{said}");
+    shell("umount /ro");
+}
+
+fn names() {
+    for name in ["john.doe", "host$", "a2345678901234567890123456789012"] {
+        let program = format!("user \"{name}\" {{\n\tstate => \"exists\",\n}}\n");
+        assert_eq!(repair(&program), ["state"], "{name}");
+        assert_eq!(repair(&program), [""; 0], "{name}");
+        assert_eq!(repair(&program.replace("exists", "absent")), ["state"], "{name}");
+    }
 }
 
 fn numbers_and_groups() {

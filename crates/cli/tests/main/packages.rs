@@ -211,7 +211,8 @@ fn what_is_edited_stays() {
 }
 
 fn locked_and_interrupted() {
-    // Somebody works for two seconds.
+    shell("package late 1; index");
+    // Another process changes packages for two seconds.
     let lock = "import fcntl, time\nfile = open('/var/lib/dpkg/lock-frontend', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX)\nopen('/locked', 'w')\ntime.sleep(2)\n";
     let mut holder = std::process::Command::new("python3")
         .args(["-c", lock])
@@ -220,7 +221,6 @@ fn locked_and_interrupted() {
     while !std::path::Path::new("/locked").exists() {
         std::thread::yield_now();
     }
-    shell("package late 1; index");
     let finished = run("pkg \"late\" {}\n", &[]);
     assert_eq!(finished.code, 0, "{}", finished.stdout);
     let told = format!("(process {}) changes packages just now; waits", holder.id());

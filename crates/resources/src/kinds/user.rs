@@ -9,7 +9,7 @@ use setpoint_engine::{
     async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::AbsolutePath;
+use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::users::{LocalAccounts, LocalShadow, LocalUser};
 use setpoint_host::watch::{Depth, Follow};
 
@@ -281,6 +281,9 @@ impl Resource for User {
         if self.wants_shadow() {
             watches.push(watch("/etc/shadow"));
         }
+        if let (true, Some(home)) = (self.create_home, &self.homedir) {
+            watches.extend(AbsolutePath::new(cleaned(home)).ok().map(Watch::path));
+        }
         watches
     }
 
@@ -308,6 +311,9 @@ impl Resource for User {
         let is_there = found.is_some() || repairs;
         if self.wants_shadow() {
             self.check_shadow(is_there, apply).await?;
+        }
+        if self.create_home && is_there {
+            self.check_home(apply).await?;
         }
         Ok(())
     }
@@ -460,6 +466,32 @@ impl User {
         tool.argument(&self.name).run(attempted, apply).await
     }
 
+    /// The home directory of an account that is there: `useradd` may have made the account and then failed, and the directory may have gone since.
+    async fn check_home(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let accounts = local(apply).await?;
+        let Some(found) = accounts.user(&self.name) else {
+            return Ok(());
+        };
+        let attempted = "look for the home directory";
+        let path = AbsolutePath::new(&found.home).map_err(|error| Failure::new(attempted).because(error))?;
+        let look = tokio::task::spawn_blocking(move || match Entry::at(&path) {
+            Ok(entry) => entry.stat_following(),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        });
+        let there = look
+            .await
+            .map_err(|ended| Failure::new(attempted).because(ended))??;
+        if there.is_some() || !apply.drift("home", "absent", found.home.clone()) {
+            return Ok(());
+        }
+        let mut tool = Tool::new("mkhomedir_helper").argument(&self.name);
+        if let Some(HomeMode(bits)) = *self.home_mode {
+            tool = tool.argument(format!("{:04o}", 0o777 & !bits));
+        }
+        tool.run("make the home directory", apply).await
+    }
+
     /// What only root may read: password, lock and expiry. Of an account that is still to be made nothing is known.
     async fn check_shadow(&self, is_there: bool, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let found = match is_there {
@@ -492,6 +524,10 @@ impl User {
             }
         }
         if self.locked.is_some() && was_locked != locked && apply.drift("locked", was_locked, locked) {
+            if !locked && self.password.is_none() && hash.trim_matches('!').is_empty() {
+                let why = "it has no password, so everybody could log in; set `password`";
+                return Err(Failure::new("unlock the password").because(why));
+            }
             let tool = Tool::new("usermod").argument(if locked { "--lock" } else { "--unlock" });
             let attempted = if locked {
                 "lock the password"
