@@ -145,10 +145,21 @@ mod tests {
 
     #[test]
     fn names_are_those_that_every_tool_takes() {
-        for name in ["a", "_a", "A-1_", &"a".repeat(31)] {
+        for name in ["a", "_a", "A-1_", "a.b", "a$", &"a".repeat(32)] {
             assert_eq!(invalid_name(name), None);
         }
-        for name in ["", "1a", "-a", "a.b", "ä", "a b", "a$", &"a".repeat(32)] {
+        for name in [
+            "",
+            "$",
+            "1a",
+            "-a",
+            ".a",
+            "ä",
+            "a b",
+            "a$b",
+            "a,b",
+            &"a".repeat(33),
+        ] {
             assert!(invalid_name(name).is_some(), "{name}");
         }
     }
