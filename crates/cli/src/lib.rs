@@ -16,6 +16,7 @@
 mod arguments;
 mod attachment_arguments;
 mod commands;
+mod desired;
 pub mod exit_code;
 mod later;
 mod output;

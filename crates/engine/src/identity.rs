@@ -24,15 +24,13 @@ pub struct Sort {
 /// Whether the key that is wanted (first) is met by the one that a resource has (second).
 pub type Match = fn(&[u8], &[u8]) -> bool;
 
-/// What only one resource should manage, or may.
+/// What only one resource should manage. Several are warned of: where they agree, nothing is lost.
 #[derive(Debug, Clone, Copy)]
 pub struct Managed {
     /// As users call it: `path`.
     pub noun: &'static str,
     /// All keys that mean the same thing as a key, itself included; the first one is shown.
     pub aliases: fn(&[u8]) -> Vec<Vec<u8>>,
-    /// Whether a program in which several do is refused. Else it is warned of: where they agree, nothing is lost.
-    pub is_refused: bool,
 }
 
 impl Sort {
@@ -170,6 +168,58 @@ impl Hash for Identity {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.sort.name.hash(state);
         self.key.hash(state);
+    }
+}
+
+/// Something that a resource decides. A program in which two resources want different things of one place is refused: they would undo
+/// each other for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What it decides. A key may have two parts with a NUL between them: what it is in, and which part of that.
+    pub place: Identity,
+    /// What it wants of it.
+    pub stake: Stake,
+}
+
+impl Claim {
+    /// Of a part of something.
+    #[must_use]
+    pub fn of_part(sort: &'static Sort, whole: &[u8], part: &[u8], stake: Stake) -> Claim {
+        Claim {
+            place: sort.identity([whole, b"\0", part].concat()),
+            stake,
+        }
+    }
+}
+
+/// What a resource wants of a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stake {
+    /// To be the only one that decides it.
+    Alone,
+    /// That it has this value. Resources that want the same value agree.
+    Value(Arc<[u8]>),
+    /// To edit some of it and to leave the rest to others.
+    Part,
+    /// To write all of it. The place is an identity of the resource, too.
+    Whole,
+}
+
+impl Stake {
+    /// That the place has a value.
+    #[must_use]
+    pub fn value(value: impl Into<Arc<[u8]>>) -> Stake {
+        Stake::Value(value.into())
+    }
+
+    /// Whether both get what they want.
+    #[must_use]
+    pub fn agrees(&self, other: &Stake) -> bool {
+        match (self, other) {
+            (Stake::Value(a), Stake::Value(b)) => a == b,
+            (Stake::Part, Stake::Part) | (Stake::Whole, Stake::Whole) => true,
+            _ => false,
+        }
     }
 }
 

@@ -4,23 +4,25 @@
 //! graph before is not looked at again.
 
 mod autoedges;
+mod claims;
 mod grouping;
 mod inquiries;
 mod order;
 
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, GraphChange, Invalid, ResourceId};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use setpoint_graph::{
+    DesiredEdge, DesiredGraph, DesiredResource, Finding, GraphChange, Invalid, Parameters, ResourceId,
+};
 
 use crate::graph_view::ViewChange;
 use crate::panics::guarded;
 use crate::resource::Kinds;
 use crate::{Failure, Grouping, Instance, KindSpec};
 use autoedges::{AutomaticEdges, EdgeChange, Interests};
+use claims::Claims;
 use grouping::{Grouped, Groups};
 pub(crate) use inquiries::Inquirer;
 use inquiries::Inquiries;
@@ -77,20 +79,24 @@ pub struct Additions {
     pub groups: Vec<(ResourceId, Vec<ResourceId>)>,
 }
 
-/// What an engine with these kinds would add to a graph; nothing to a graph that it would refuse.
-#[must_use]
-pub fn additions(kinds: &[KindSpec], preparation: Preparation, graph: &DesiredGraph) -> Additions {
+/// What an engine with these kinds would add to a graph.
+///
+/// # Errors
+/// Everything for which it would refuse the graph.
+pub fn additions(
+    kinds: &[KindSpec],
+    preparation: Preparation,
+    graph: &DesiredGraph,
+) -> Result<Additions, Vec<Finding>> {
     let kinds: Kinds = kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect();
     let mut preparer = Preparer::new(Arc::new(kinds), preparation, None);
-    if preparer.prepare(graph).is_err() {
-        return Additions::default();
-    }
+    preparer.prepare(graph)?;
     let edges = preparer.last_whole.edges.iter();
     let edges = edges.filter(|(ends, _)| !graph.edges.contains_key(*ends));
-    Additions {
+    Ok(Additions {
         edges: edges.map(|(_, edge)| edge.clone()).collect(),
         groups: preparer.groups.list(),
-    }
+    })
 }
 
 /// A resource decoded, with what it is and wants, and whom it fits; or what is wrong with it.
@@ -120,6 +126,7 @@ pub(crate) struct Preparer {
     inquirer: Option<Arc<Inquirer>>,
     inquiries: Inquiries,
     groups: Groups,
+    claims: Claims,
     /// Whether no graph was prepared yet: what others know of earlier ones is void.
     is_first: bool,
 }
@@ -139,6 +146,7 @@ impl Preparer {
             inquirer,
             inquiries: Inquiries::default(),
             groups: Groups::default(),
+            claims: Claims::default(),
             is_first: true,
         }
     }
@@ -159,15 +167,17 @@ impl Preparer {
             interests,
             mut fitting,
         } = self.decode_changed(&change)?;
-        let twice = self.managed_twice(graph, &interests);
-        if !twice.is_empty() {
-            return Err(twice);
+        let claims = self.claims_of(graph, &instances);
+        let conflicts = self.conflicts(graph, &claims);
+        if !conflicts.is_empty() {
+            return Err(conflicts);
         }
         if let Err(circle) = self.edges.take_written(&change, graph) {
             return Err(vec![describe_circle(graph, &circle)]);
         }
 
         // From here on nothing is refused.
+        self.claims.update(&change, claims);
         let mut warnings = Vec::new();
         let found = self.find_edges(graph, &change, interests, &mut warnings);
         change.changed.retain(|(old, new)| {
@@ -290,48 +300,6 @@ impl Preparer {
         whole
     }
 
-    /// Resources that manage what another one of the graph manages, where that is refused: all but the first by name are told.
-    fn managed_twice(&self, graph: &DesiredGraph, fresh: &[(ResourceId, Interests)]) -> Vec<Finding> {
-        let mut nouns: BTreeMap<&str, &str> = BTreeMap::new();
-        let mut managers: BTreeMap<(&str, Vec<u8>), BTreeSet<&ResourceId>> = BTreeMap::new();
-        let is_fresh: OnceCell<FxHashSet<&ResourceId>> = OnceCell::new();
-        for (id, interests) in fresh {
-            for identity in interests.has() {
-                let Some(managed) = identity.sort.managed.filter(|managed| managed.is_refused) else {
-                    continue;
-                };
-                let is_fresh = is_fresh.get_or_init(|| fresh.iter().map(|(id, _)| id).collect());
-                let aliases = (managed.aliases)(&identity.key);
-                let known = aliases
-                    .iter()
-                    .flat_map(|key| self.edges.holders(identity.sort, key));
-                let staying = known.filter(|id| !is_fresh.contains(id) && graph.resources.contains_key(*id));
-                let staying: Vec<&ResourceId> = staying.collect();
-                let Some(first) = aliases.into_iter().next() else {
-                    continue;
-                };
-                let place = (identity.sort.name, first);
-                nouns.insert(identity.sort.name, managed.noun);
-                let ids = managers.entry(place).or_default();
-                ids.insert(id);
-                ids.extend(staying);
-            }
-        }
-        let mut findings = Vec::new();
-        for ((sort, key), ids) in managers {
-            let mut placed = ids
-                .into_iter()
-                .filter_map(|id| Some((id, graph.resources.get(id)?.span)));
-            let Some(first) = placed.next() else {
-                continue;
-            };
-            let key = String::from_utf8_lossy(&key);
-            let noun = nouns.get(sort).copied().unwrap_or_default();
-            findings.extend(placed.map(|other| Finding::one_too_many(noun, &key, other, first)));
-        }
-        findings
-    }
-
     /// Adds to what these are and want what only the machine can tell, and tells of whom it could not be told.
     fn inquire(&mut self, graph: &DesiredGraph, fresh: &mut Vec<(ResourceId, Interests)>) -> Vec<String> {
         let Some(inquirer) = self.inquirer.clone() else {
@@ -388,13 +356,17 @@ impl Preparer {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
             return Err(vec![Finding::unknown_kind(&resource.id.kind, resource.span)]);
         };
-        let decoded = guarded("decode", || {
-            Instance::new(spec, resource.id.name.clone(), &resource.parameters)
-        });
+        // Where the machine is not asked not all may be known. What is wrong with the rest was told when the resource was made.
+        let known = is_known(resource).then(|| resource.parameters.clone());
+        let is_known = known.is_some();
+        let known = known.unwrap_or_else(|| known_of(&resource.parameters));
+        let decoded = guarded("decode", || Instance::new(spec, resource.id.name.clone(), &known));
         let invalid = match decoded {
             Ok(Ok(instance)) => {
                 let mut invalid = Vec::new();
-                instance.validate(&resource.meta, &mut invalid);
+                if is_known {
+                    instance.validate(&resource.meta, &mut invalid);
+                }
                 // Doubts were told when the resource was made from its statement.
                 invalid.retain(Invalid::is_error);
                 if invalid.is_empty() {
@@ -404,8 +376,9 @@ impl Preparer {
                     let interests = Interests::of(instance.resource(), takes_part);
                     // A panic costs its groups, not the graph.
                     let grouping = || instance.resource().grouping();
-                    let grouping = guarded("say whom it fits", grouping);
-                    return Ok((instance, interests, grouping.unwrap_or_default()));
+                    let grouping = guarded("say whom it fits", grouping).ok();
+                    let grouping = grouping.filter(|_| is_known).unwrap_or_default();
+                    return Ok((instance, interests, grouping));
                 }
                 invalid
             }
@@ -436,6 +409,17 @@ impl Preparer {
                 && guarded("compare", same).unwrap_or(false)
         })
     }
+}
+
+/// Whether all parameters of a resource are known.
+fn is_known(resource: &DesiredResource) -> bool {
+    let mut parameters = resource.parameters.iter();
+    parameters.all(|(_, value)| value.is_wholly_known())
+}
+
+fn known_of(parameters: &Parameters) -> Parameters {
+    let known = parameters.iter().filter(|(_, value)| value.is_wholly_known());
+    Parameters::new(known.map(|(name, value)| (name, value.clone())))
 }
 
 /// A resource goes without the automatic edges that it could not tell.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::secrets::Secrets;
 use crate::sensitivity::Sensitivity;
-use crate::{Apply, Failure, Grouping, Handle, Identity, LogLine, Members, Relations, Wanted, Watch};
+use crate::{Apply, Claim, Failure, Grouping, Handle, Identity, LogLine, Members, Relations, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
 #[derive(Debug, Clone, Copy)]
@@ -188,6 +188,11 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
 
     /// What it is for automatic edges. Asked before `init`.
     fn identities(&self) -> Vec<Identity> {
+        Vec::new()
+    }
+
+    /// What it decides, so that no other resource of the program decides otherwise. Asked before `init`.
+    fn claims(&self) -> Vec<Claim> {
         Vec::new()
     }
 

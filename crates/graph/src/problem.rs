@@ -219,6 +219,34 @@ impl Finding {
             )))
     }
 
+    /// A resource wants something else of what another one decides, too: `what` is `the line `a` in /b`.
+    pub fn disagreement(what: &str, (id, span): (&ResourceId, Span), other: (&ResourceId, Span)) -> Finding {
+        let message = format!(
+            "`{id}` is not valid: `{}` wants something else of {what}",
+            other.0
+        );
+        Finding::error(Problem::Invalid { parameter: None }, span, message)
+            .because(other.1, "the other one")
+            .help_if(Some(
+                "they would undo each other for ever; keep one of the two, or let both want the same"
+                    .to_owned(),
+            ))
+    }
+
+    /// A resource edits a file that another one writes as a whole.
+    pub fn edits_a_whole(path: &str, (id, span): (&ResourceId, Span), whole: (&ResourceId, Span)) -> Finding {
+        let message = format!(
+            "`{id}` is not valid: it edits {path}, and `{}` writes all of it",
+            whole.0
+        );
+        Finding::error(Problem::Invalid { parameter: None }, span, message)
+            .because(whole.1, "the one that writes all of it")
+            .help_if(Some(
+                "they would undo each other for ever; put the edit into the contents, or keep one of the two"
+                    .to_owned(),
+            ))
+    }
+
     /// Resources wait for each other: each comes before the next, and the last before the first. `resource` gives where one of them was
     /// written, and `edge` where an edge between two was. None where that is not known of any.
     #[must_use]

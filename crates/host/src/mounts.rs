@@ -3,7 +3,6 @@
 
 mod in_use;
 
-use rustix::fs::{Mode, OFlags};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,6 +11,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, mount_remount};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -112,6 +113,30 @@ pub struct MountedFileSystem {
 pub fn mounted_at(point: &Path) -> io::Result<Option<MountedFileSystem>> {
     let table = Table::read()?;
     Ok(table.under(point).filter(|found| found.point == point).cloned())
+}
+
+/// Sets the flags of a mount point, as the kernel lists them (`nosuid`, `noatime`): those that are not named do not hold afterwards. The file
+/// system itself stays as it is.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn set_flags(point: &Path, flags: &[&str]) -> io::Result<()> {
+    const KNOWN: [(&str, MountFlags); 7] = [
+        ("ro", MountFlags::RDONLY),
+        ("nosuid", MountFlags::NOSUID),
+        ("nodev", MountFlags::NODEV),
+        ("noexec", MountFlags::NOEXEC),
+        ("noatime", MountFlags::NOATIME),
+        ("nodiratime", MountFlags::NODIRATIME),
+        ("strictatime", MountFlags::STRICTATIME),
+    ];
+    let named = KNOWN.into_iter().filter(|(name, _)| flags.contains(name));
+    let mut set = named.fold(MountFlags::BIND, |all, (_, flag)| all | flag);
+    if !set.intersects(MountFlags::NOATIME | MountFlags::STRICTATIME) {
+        // Without a word of it the kernel would leave it as it is.
+        set |= MountFlags::RELATIME;
+    }
+    Ok(mount_remount(point, set, "")?)
 }
 
 /// Whether the kernel has a type of file systems. What it needs for one it loads when that is first mounted.

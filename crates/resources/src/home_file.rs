@@ -4,7 +4,8 @@ use setpoint_engine::{Apply, Attempting, Failure, Handle, Wanted, Watch};
 use setpoint_graph::Invalid;
 use setpoint_host::files::AbsolutePath;
 
-use crate::sorts::{Account, FILE, USER};
+use crate::edited_file::EditedFile;
+use crate::sorts::{Account, USER};
 
 /// What is wrong with the way in which a parameter `file` names one.
 pub(crate) fn refused(file: &str) -> Option<Invalid> {
@@ -21,18 +22,15 @@ pub(crate) fn refused(file: &str) -> Option<Invalid> {
     }
 }
 
-/// What comes before whoever edits such a file: a `file` resource of it, and the user whose home it is in.
+/// What comes before whoever edits such a file: who makes it or its directory, and the user whose home it is in.
 pub(crate) fn wanted(file: &str) -> Vec<Wanted> {
     let user = file.strip_prefix('~').and_then(|rest| rest.split_once('/'));
-    let identity = match user {
+    match user {
         // Our own home.
-        Some(("", _)) => None,
-        Some((user, _)) => Some(Account::written(user).identity(&USER)),
-        None => AbsolutePath::new(file)
-            .ok()
-            .map(|path| FILE.identity(path.cleaned().as_bytes())),
-    };
-    vec![Wanted::first_of_each(identity)]
+        Some(("", _)) => Vec::new(),
+        Some((user, _)) => vec![Wanted::first_of_each([Account::written(user).identity(&USER)])],
+        None => EditedFile::named(file).wanted(),
+    }
 }
 
 /// Where such a file is, as far as that is known.

@@ -12,7 +12,9 @@
 mod account_tools;
 mod command_rights;
 mod derived_file;
+mod edited_file;
 mod elections;
+mod enclosing;
 mod firmware_updates;
 mod home_file;
 mod joining;

@@ -6,8 +6,16 @@ use setpoint_engine::{Identity, Managed, Sort};
 pub static FILE: Sort = Sort::exact("file").managed_by_one(Managed {
     noun: "path",
     aliases: with_and_without_slash,
-    is_refused: false,
 });
+
+/// Files that resources edit, each some of it, by path.
+pub static EDITED_FILE: Sort = Sort::exact("edited file");
+
+/// Directories at which something is mounted, with a trailing slash.
+pub static MOUNT_POINT: Sort = Sort::exact("mount point");
+
+/// Directories at which nothing is mounted any more, with a trailing slash.
+pub static UNMOUNTED: Sort = Sort::exact("unmounted directory");
 
 /// Files by the directory of drop-ins that they are in, with its trailing slash.
 pub static DROP_IN: Sort = Sort::exact("file in a directory of drop-ins");
@@ -29,11 +37,28 @@ pub fn of_service_manager(sort: &'static Sort, session: bool, name: &str) -> Ide
 pub static REPOSITORY: Sort = Sort::exact("repository of packages");
 
 /// What hosts stand for in elections, by namespace.
-pub static ELECTION: Sort = Sort::exact("election").managed_by_one(Managed {
-    noun: "namespace",
-    aliases: |key| vec![key.to_vec()],
-    is_refused: true,
-});
+pub static ELECTION: Sort = Sort::exact("namespace");
+
+/// Lines of files, by file and text.
+pub static LINE: Sort = Sort::exact("line");
+
+/// Entries of documents, by document and the path in it.
+pub static ENTRY: Sort = Sort::exact("entry");
+
+/// Keys of SSH, by file and key.
+pub static SSH_KEY: Sort = Sort::exact("key");
+
+/// Parameters of the kernel by their dotted names, and what files say of them for the next start.
+pub static KERNEL_PARAMETER: Sort = Sort::exact("kernel parameter");
+
+/// The names of the machine.
+pub static HOST_NAME: Sort = Sort::exact("parameter");
+
+/// What is open in a zone of firewalld, by zone.
+pub static OPENING: Sort = Sort::exact("opening");
+
+/// Settings of users, by user.
+pub static SETTING: Sort = Sort::exact("setting");
 
 /// Files that a package contains, by path.
 pub static PACKAGE_FILE: Sort = Sort::exact("file of a package");

@@ -707,10 +707,16 @@ fn it_wants_its_parts_and_its_nearest_directory_first() {
     let bench = Bench::new();
     let file = bench.resource("file", "/a/b/c", &[("fragments", texts(&["/f", "/d/"]))]);
     let wanted = file.resource().wanted();
-    let paths = |index: usize| -> Vec<Identity> { wanted[index].identities.clone() };
+    let paths = |index: usize| -> Vec<Identity> {
+        let files = wanted[index].identities.iter();
+        files
+            .filter(|identity| identity.sort.name == FILE.name)
+            .cloned()
+            .collect()
+    };
     let file = |path: &str| FILE.identity(path.as_bytes());
-    assert_eq!(paths(0), [file("/f"), file("/d/")]);
-    assert_eq!(paths(1), [file("/a/b/"), file("/a/"), file("/")]);
+    assert_eq!(paths(0), [file("/a/b/"), file("/a/"), file("/")]);
+    assert_eq!(paths(1), [file("/f"), file("/d/")]);
 }
 
 #[test]

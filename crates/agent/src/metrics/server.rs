@@ -108,6 +108,8 @@ impl Listener {
                 && let Some(oldest) = order.pop_front()
             {
                 oldest.abort();
+                // Its descriptor is free before there is another one.
+                while !oldest.is_finished() && connections.join_next().await.is_some() {}
             }
             order.push_back(connections.spawn(connection(stream, exposition.clone())));
         }

@@ -1,5 +1,6 @@
 //! `setpoint check`: everything that can be said about a program without running it.
 
+mod constants;
 mod fix;
 mod model;
 
@@ -24,7 +25,10 @@ use crate::exit_code;
 use crate::process::use_huge_pages;
 use crate::session::Session;
 
-/// Check a program: syntax, modules, names, types, layout
+/// Check a program: syntax, modules, names, types, values, resources, edges, layout
+///
+/// Nothing is asked of this machine. What depends on a machine, such as a fact, a file or the time, is not known; everything else is as
+/// `setpoint run` will find it.
 ///
 /// A file that is not formatted is a warning; `setpoint fmt --check` is the one that fails.
 #[derive(Debug, Args)]
@@ -86,11 +90,20 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, output);
     }
+    source.without_hostname(&input);
     source.lint = !arguments.skip_lint && !arguments.skip_unify;
     let begin = Instant::now();
     let mut compilation = source.fetch_and_compile(output)?;
     if arguments.fix && fix::fix(&source, &compilation, output)? {
         compilation = source.compile();
+    }
+    if !arguments.skip_unify && !compilation.diagnostics.has_errors() {
+        constants::evaluate(
+            session,
+            &mut compilation,
+            &input.hostname,
+            arguments.prefix.clone(),
+        )?;
     }
     let took = begin.elapsed();
     if !arguments.skip_fmt {

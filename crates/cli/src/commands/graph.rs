@@ -8,22 +8,23 @@ use clap::{Args, ValueEnum};
 use setpoint_agent::prefix::Prefix;
 use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_cf::errors::told;
-use setpoint_engine::{Additions, Preparation, additions, read_reversals};
+use setpoint_cf::export::LANGUAGE;
+use setpoint_diagnostics::Diagnostics;
+use setpoint_engine::{Preparation, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
-use setpoint_programs::languages::evaluation::first_graph;
-use setpoint_programs::languages::included_models::News;
-use setpoint_programs::languages::included_programs::Evaluating;
+use setpoint_programs::languages::included_programs::Evaluating as EvaluatingIncluded;
 use setpoint_programs::languages::model::ModelWork;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
 use setpoint_programs::program_input::ProgramInput;
 use setpoint_programs::report::errors_first;
-use setpoint_value::{Type, Value, quote};
+use setpoint_value::quote;
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
+use crate::desired::{Desired, Evaluating, desired, would_add};
 use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
@@ -98,13 +99,11 @@ impl Arguments {
     }
 
     /// What `run` would add to a graph by itself, as far as it is wanted.
-    fn additions(&self, session: &Session, graph: &DesiredGraph) -> Additions {
-        let preparation = Preparation {
+    fn preparation(&self) -> Preparation {
+        Preparation {
             automatic_edges: !self.no_autoedges,
             grouping: !self.no_autogroup,
-        };
-        let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
-        additions(&kinds, preparation, graph)
+        }
     }
 }
 
@@ -137,37 +136,21 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, &session.output);
     }
-    if arguments.pure && !input.has_hostname {
-        let name = Value::unknown(Type::Str);
-        source.library.variables.insert("hostname".to_owned(), name);
+    if arguments.pure {
+        source.without_hostname(&input);
     }
     let mut compilation = source.fetch_and_compile(&session.output)?;
-    let (mut graph, mut unknown) = (None, Vec::new());
-    let program = compilation
-        .compiled
-        .as_ref()
-        .and_then(|compiled| compiled.program.clone());
-    if let Some(program) = program {
-        let machine = arguments.machine(session, &input.hostname)?;
-        let capabilities =
-            machine.capabilities(compilation.program_files(machine.state_of_programs())?, false)?;
-        let first = first_graph(
-            program,
-            capabilities,
-            &compilation.models,
-            arguments.timeout,
-            arguments.pure,
-        );
-        compilation.refresh();
-        News::report(&compilation.models.news(), &session.output);
-        let mut found = first.diagnostics;
-        found.merge(&compilation.sources);
-        compilation.diagnostics.append(found);
-        (graph, unknown) = (first.graph, first.unknown);
-    }
-    let mut graph = graph.filter(|_| !compilation.diagnostics.has_errors());
-    let additions = graph.as_ref().map(|graph| arguments.additions(session, graph));
-    let additions = additions.unwrap_or_default();
+    let machine = arguments.machine(session, &input.hostname)?;
+    let evaluating = Evaluating {
+        timeout: arguments.timeout,
+        pure: arguments.pure,
+        preparation: arguments.preparation(),
+    };
+    let Desired {
+        mut graph,
+        additions,
+        unknown,
+    } = desired(session, &mut compilation, &machine, evaluating)?;
     let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
     if graph.as_ref().is_some_and(is_empty) {
         session.output.warning(NO_RESOURCES);
@@ -203,7 +186,7 @@ fn model_graph(
     }
     let mut compilation = model.compile();
     if model.has_programs() && !arguments.pure {
-        model.evaluate_programs(Evaluating {
+        model.evaluate_programs(EvaluatingIncluded {
             machine: arguments.machine(session, &input.hostname)?,
             effects: false,
             wait: arguments.timeout,
@@ -213,18 +196,18 @@ fn model_graph(
     }
     let diagnostics = errors_first(&compilation.diagnostics);
     let Some(mut desired) = compilation.desired else {
-        match arguments.format {
-            Format::Json => {
-                let object = json::graph_json(&DesiredGraph::default(), &diagnostics, &model.sources);
-                output.print(&format!("{object}\n"))?;
-            }
-            Format::Text | Format::Dot => output.diagnostics(&told(&diagnostics), &model.shown_sources()),
-        }
-        return Ok(exit_code::WRONG);
+        return wrong_model(arguments, output, &diagnostics, &model);
     };
     desired.keep_sets(&arguments.sets)?;
     let mut graph = desired.with_held();
-    let additions = arguments.additions(session, &graph);
+    let additions = match would_add(session, arguments.preparation(), &graph) {
+        Ok(additions) => additions,
+        Err(refused) => {
+            let mut diagnostics = diagnostics;
+            diagnostics.extend(refused.into_iter().map(|finding| finding.tell(&LANGUAGE)));
+            return wrong_model(arguments, output, &diagnostics, &model);
+        }
+    };
     if graph.resources.is_empty() {
         let machine = model.hostname();
         output.warning(format!(
@@ -276,6 +259,23 @@ fn model_graph(
         }
     }
     Ok(exit_code::DONE)
+}
+
+/// Reports a model without a graph.
+fn wrong_model(
+    arguments: &Arguments,
+    output: &Output,
+    diagnostics: &Diagnostics,
+    model: &ModelWork,
+) -> Result<u8, Failure> {
+    match arguments.format {
+        Format::Json => {
+            let object = json::graph_json(&DesiredGraph::default(), diagnostics, &model.sources);
+            output.print(&format!("{object}\n"))?;
+        }
+        Format::Text | Format::Dot => output.diagnostics(&told(diagnostics), &model.shown_sources()),
+    }
+    Ok(exit_code::WRONG)
 }
 
 /// Adds what undoes those resources that a program before had, that are to be undone, and that this one lacks.

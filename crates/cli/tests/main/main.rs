@@ -70,6 +70,7 @@ mod plugins;
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;
+mod relations;
 mod scheduling;
 mod screens;
 mod secrets;

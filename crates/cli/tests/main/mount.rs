@@ -33,6 +33,20 @@ fn a_run_mounts_mounts_otherwise_and_unmounts() {
         repairs(&scratch("options => {\"size\" => \"2m\", \"ro\" => \"\",},"), &["fstab", "options"]);
         assert_eq!(text(Path::new("/etc/fstab")), with("size=2m,ro"));
         assert!(Path::new("/srv/a b/kept").exists(), "it was not unmounted for that");
+        // What was taken out of the program goes from what is mounted: what nobody writes has a default.
+        repairs(&scratch("options => {\"size\" => \"2m\", \"noatime\" => \"\", \"noexec\" => \"\",},"), &["fstab", "options"]);
+        repairs(&scratch("options => {\"size\" => \"2m\",},"), &["fstab", "options"]);
+        let held = || shell("findmnt -n -o OPTIONS '/srv/a b'");
+        let of = |options: &str| ["ro", "noatime", "noexec"].iter().any(|flag| options.split(',').any(|one| one == *flag));
+        assert!(!of(&held()), "{}", held());
+        shell("mount -o remount,ro '/srv/a b'");
+        repairs(&scratch("options => {\"size\" => \"2m\",},"), &["options"]);
+        assert!(!of(&held()), "{}", held());
+        // What stands for several flags is written before what is said plainly.
+        repairs(&scratch("options => {\"size\" => \"2m\", \"user\" => \"\", \"exec\" => \"\",},"), &["fstab", "options"]);
+        assert_eq!(text(Path::new("/etc/fstab")), with("size=2m,user,exec"));
+        assert!(held().contains("nosuid") && !held().contains("noexec"), "{}", held());
+        repairs(&scratch("options => {\"size\" => \"2m\", \"ro\" => \"\",},"), &["fstab", "options"]);
         // What is in use stays, and that is said; afterwards it goes.
         let gone = "mount \"/srv/a b\" { state => \"absent\", }\n";
         shell("mount -o remount,rw '/srv/a b'; cd '/srv/a b'; sleep 1000 > /dev/null 2>&1 & echo $! > /run/user-of-it");

@@ -48,11 +48,6 @@ impl Interests {
         }
     }
 
-    /// What it is.
-    pub(super) fn has(&self) -> &[Identity] {
-        &self.has
-    }
-
     pub(super) fn takes_part(&self) -> bool {
         self.takes_part
     }

@@ -26,7 +26,6 @@ static FILE: Sort = Sort::exact("file").managed_by_one(setpoint_engine::Managed 
             [path, b"/"].concat(),
         ]
     },
-    is_refused: false,
 });
 
 /// Something of which many may have the same.

@@ -10,6 +10,7 @@ use setpoint_graph::Library;
 use setpoint_mcl::analysis::{Analysis, AnalysisOptions, analyse};
 use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
+use setpoint_value::{Type, Value};
 
 use crate::capabilities::ProgramFiles;
 use crate::codes;
@@ -20,6 +21,7 @@ use crate::input::{BadInput, Input};
 use crate::languages::included_models::IncludedModels;
 use crate::languages::model::ModelSettings;
 use crate::module_policy::ModulePolicy;
+use crate::program_input::ProgramInput;
 use crate::report::Reporter;
 use crate::yaml::YAML;
 
@@ -49,6 +51,14 @@ pub struct ProgramSource {
 }
 
 impl ProgramSource {
+    /// Leaves the name of the machine unknown, unless the command line says it.
+    pub fn without_hostname(&mut self, input: &ProgramInput) {
+        if !input.has_hostname {
+            let name = Value::unknown(Type::Str);
+            self.library.variables.insert("hostname".to_owned(), name);
+        }
+    }
+
     /// Finds the program.
     pub(crate) fn find(&self) -> Result<Input, BadInput> {
         let mut stdin = std::io::stdin().lock();

@@ -10,14 +10,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, ParameterStruct, Resource, Wanted, Watch, async_trait,
+    Apply, Attempting, Claim, DriftValue, Failure, Identity, ParameterStruct, Resource, Stake, Wanted, Watch,
+    async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::processes::{Command, Environment, Finished, Stop};
 use tokio::task::block_in_place;
 
-use crate::sorts::{FILE, PACKAGE_FILE};
+use crate::edited_file::EditedFile;
+use crate::sorts::{ENTRY, PACKAGE_FILE};
 use crate::text_lines::read;
 use crate::turns::Turn;
 
@@ -112,10 +114,32 @@ impl Resource for Augeas {
         }
     }
 
+    fn identities(&self) -> Vec<Identity> {
+        EditedFile::named(&self.file).identities()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let file = EditedFile::named(&self.file);
+        // Of several for one path the last one holds.
+        let last: BTreeMap<&str, &str> = self
+            .sets
+            .iter()
+            .map(|set| (set.path.as_str(), set.value.as_str()))
+            .collect();
+        let parts = last
+            .iter()
+            .map(|(path, value)| file.part(&ENTRY, path.as_bytes(), Stake::value(value.as_bytes())));
+        match self.sets.is_empty() {
+            true => Vec::new(),
+            false => file.claims(parts),
+        }
+    }
+
     fn wanted(&self) -> Vec<Wanted> {
-        let wanted = |identities| Wanted::first_of_each(identities);
         let program = PACKAGE_FILE.identity(format!("/usr/bin/{AUGTOOL}").into_bytes());
-        vec![wanted(vec![FILE.identity(self.file.as_bytes()), program])]
+        let mut wanted = EditedFile::named(&self.file).wanted();
+        wanted.push(Wanted::first_of_each([program]));
+        wanted
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -3,11 +3,12 @@
 //! The marks say whose lines they are, so that other lines take their place when the resource changes. Nothing outside of the marks is touched.
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Wanted, Watch, async_trait,
+    Apply, Claim, DriftValue, Failure, Handle, Identity, IfSet, Resource, Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{Replace, umask};
 
+use crate::edited_file::EditedFile;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
@@ -106,6 +107,14 @@ impl Resource for Block {
                 "must not have the marks of the block in it",
             ));
         }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        EditedFile::named(&self.file).identities()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        EditedFile::named(&self.file).claims([])
     }
 
     fn wanted(&self) -> Vec<Wanted> {

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, IfSet, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, IfSet, Resource, Wanted, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry};
 
+use crate::enclosing;
 use crate::program_files::{FollowedFiles, ProgramFile, ProgramFileContent, ProgramFiles};
 use crate::tar_archive::{Archive, Format, Member, Members, What};
 
@@ -29,7 +30,7 @@ use crate::tar_archive::{Archive, Format, Member, Members, What};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "deploy:tar")]
+#[resource(kind = "deploy:tar", autoedge)]
 pub(crate) struct DeployTar {
     /// The archive. Unset: the resource's name.
     path: IfSet<AbsolutePath>,
@@ -59,6 +60,13 @@ impl Resource for DeployTar {
             let message = "must be 0, 2 for ustar, 4 for pax or 8 for GNU";
             invalid.push(Invalid::parameter("format", message));
         }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let path = self.path().ok();
+        path.iter()
+            .map(|path| enclosing::wanted(&enclosing::file(path)))
+            .collect()
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -24,6 +24,7 @@ use cache::Cache;
 use command::{CommandLine, CommandParameters, RightsParameters, Variable};
 use guards::Verdict;
 
+use crate::enclosing;
 use crate::sorts::{Account, FILE, PACKAGE_FILE};
 
 /// A command that runs when its guards allow.
@@ -174,7 +175,12 @@ impl Resource for Exec {
             .collect();
         let RightsParameters { user, group, .. } = &self.rights;
         identities.extend(Account::identities(user, group));
-        vec![Wanted::first_of_each(identities)]
+        let mut wanted = vec![Wanted::first_of_each(identities)];
+        let directories = self
+            .lines()
+            .filter_map(|(_, line)| AbsolutePath::new(line.directory).ok());
+        wanted.extend(directories.map(|directory| enclosing::wanted_in(&directory)));
+        wanted
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -12,8 +12,8 @@ mod run;
 mod tree;
 
 use setpoint_engine::{
-    Apply, Failure, Handle, Identity, IfSet, Parameter, ParameterAccess, Resource, Text, Wanted, WantedOrder,
-    WantedReach, Watch, async_trait,
+    Apply, Claim, Failure, Handle, Identity, IfSet, Parameter, ParameterAccess, Resource, Stake, Text,
+    Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::{AbsolutePath, Fingerprint};
@@ -22,6 +22,7 @@ use setpoint_value::Value;
 
 use mode::Mode;
 
+use crate::enclosing;
 use crate::presence::Presence;
 use crate::sorts::{Account, DROP_IN, FILE, GROUP, USER};
 use crate::validation::Validation;
@@ -178,30 +179,42 @@ impl Resource for File {
             .iter()
             .map(|fragment| identity(fragment.as_bytes()))
             .collect();
+        let mut directories = vec![enclosing::wanted(&identity(&self.effective()))];
         if !self.source.is_empty() && !self.symlink {
             let source = identity(self.source.as_bytes());
-            let above = ancestors(&source);
+            directories.push(enclosing::wanted(&source));
             sources.push(source);
-            sources.extend(above);
+        }
+        if self.is_absent() {
+            directories.push(enclosing::wanted_to_go(&identity(&self.effective())));
         }
         let wanted = |identities, reach| Wanted {
             order: WantedOrder::FoundFirst,
             identities,
             reach,
         };
-        let own = ancestors(&identity(&self.effective()));
         // Whoever a file belongs to is there before it. What shall not be there belongs to nobody.
         let owners = [(&self.owner, &USER), (&self.group, &GROUP)];
         let owners = owners
             .into_iter()
             .filter(|(written, _)| !written.is_empty() && !self.is_absent())
             .map(|(written, sort)| Account::written(written).identity(sort));
-        vec![
+        let others = [
             wanted(sources, WantedReach::Each),
-            wanted(own, WantedReach::First),
             wanted(owners.collect(), WantedReach::Each),
             wanted(self.validation.identities(), WantedReach::First),
-        ]
+        ];
+        directories.into_iter().chain(others).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let writes = self.content.is_some() || !self.fragments.is_empty() || !self.source.is_empty();
+        let is_whole = (writes || self.is_absent()) && !self.is_directory();
+        let own = || Claim {
+            place: identity(&self.effective()),
+            stake: Stake::Whole,
+        };
+        is_whole.then(own).into_iter().collect()
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -456,13 +469,6 @@ fn drop_in(path: &Identity) -> Option<Identity> {
     })
 }
 
-/// The directories above a path, nearest first, each with a trailing slash.
-fn ancestors(path: &Identity) -> Vec<Identity> {
-    let end = path.key.strip_suffix(b"/").unwrap_or(&path.key).len();
-    let slashes = (0..end).rev().filter(|at| path.key[*at] == b'/');
-    slashes.map(|at| path.beginning(at + 1)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -476,18 +482,5 @@ mod tests {
         );
         assert_eq!(of(b"/etc/a.service.d/"), None);
         assert_eq!(of(b"/etc/a"), None);
-    }
-
-    #[test]
-    fn ancestors_go_from_the_nearest_to_the_root() {
-        let of = |path: &[u8]| {
-            ancestors(&identity(path))
-                .iter()
-                .map(|above| String::from_utf8(above.key.to_vec()).unwrap())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(b"/a/b/c"), ["/a/b/", "/a/", "/"]);
-        assert_eq!(of(b"/a/b/"), ["/a/", "/"]);
-        assert!(of(b"/").is_empty());
     }
 }

@@ -8,12 +8,14 @@ mod zone;
 
 use std::fmt::Display;
 
-use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, IfSet, Resource, Wanted, Watch, async_trait};
+use setpoint_engine::{
+    Apply, Attempting, Claim, Failure, HubWatcher, IfSet, Resource, Stake, Wanted, Watch, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::bus::{Following, Message, owner_changes, signals};
 
 use crate::presence::Presence;
-use crate::sorts::{SERVICE, of_service_manager};
+use crate::sorts::{OPENING, SERVICE, of_service_manager};
 use crate::system_bus::{self, buses};
 use ports::{Port, PortRange};
 use zone::{DAEMON, DAEMON_INTERFACE, OBJECT, ZONE_INTERFACE, Zone};
@@ -68,6 +70,19 @@ impl Resource for Firewalld {
         if self.services.iter().any(String::is_empty) {
             invalid.push(Invalid::parameter("services", "the name of a service is empty"));
         }
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let ports = self.ports.iter().map(ToString::to_string);
+        let openings = self.services.iter().cloned().chain(ports);
+        let state: &[u8] = if self.is_open() { b"open" } else { b"closed" };
+        let zone = match self.zone.as_str() {
+            "" => "the default zone",
+            zone => zone,
+        };
+        openings
+            .map(|opening| Claim::of_part(&OPENING, zone.as_bytes(), opening.as_bytes(), Stake::value(state)))
+            .collect()
     }
 
     fn wanted(&self) -> Vec<Wanted> {

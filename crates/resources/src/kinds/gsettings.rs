@@ -8,13 +8,15 @@ mod session;
 mod text;
 mod watching;
 
-use setpoint_engine::{Apply, Failure, Handle, IfSet, Resource, Wanted, Watch, Words, async_trait};
+use setpoint_engine::{
+    Apply, Claim, Failure, Handle, IfSet, Resource, Stake, Wanted, Watch, Words, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_value::Value;
 
-use crate::sorts::{Account, FILE, PACKAGE_FILE};
+use crate::sorts::{Account, FILE, PACKAGE_FILE, SETTING};
 use session::Session;
 use watching::Monitor;
 
@@ -117,6 +119,23 @@ impl Resource for Gsettings {
         self.session = Session::known(handle, &self.user);
         self.had_a_bus = self.session.as_ref().is_some_and(Session::has_a_bus);
         Ok(())
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let (setting, Some(value)) = (self.setting(), &self.value) else {
+            return Vec::new();
+        };
+        let user = match self.user.as_str() {
+            "" => "our own settings",
+            user => user,
+        };
+        let stake = Stake::value(value.to_string().into_bytes());
+        vec![Claim::of_part(
+            &SETTING,
+            user.as_bytes(),
+            setting.to_string().as_bytes(),
+            stake,
+        )]
     }
 
     fn wanted(&self) -> Vec<Wanted> {

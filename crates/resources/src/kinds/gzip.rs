@@ -12,7 +12,7 @@ use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry};
 
 use crate::derived_file::{self, Found, Origin};
-use crate::sorts::FILE;
+use crate::enclosing;
 use huffman::HuffmanEncoder;
 
 /// A file that holds another one, or a text, compressed with gzip.
@@ -87,10 +87,10 @@ impl Resource for Gzip {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        let input = self.input.iter();
-        vec![Wanted::first_of_each(
-            input.map(|input| FILE.identity(input.cleaned().as_bytes())),
-        )]
+        let input = Wanted::first_of_each(self.input.iter().map(enclosing::file));
+        let path = self.path().ok();
+        let directory = path.iter().map(|path| enclosing::wanted(&enclosing::file(path)));
+        std::iter::once(input).chain(directory).collect()
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -5,9 +5,10 @@
 
 mod own;
 
+use crate::sorts::HOST_NAME;
 use crate::system_bus::{self, buses};
 use setpoint_engine::{
-    Apply, Attempting, Failure, Handle, HubWatcher, Resource, Watch, Watcher, async_trait,
+    Apply, Attempting, Claim, Failure, Handle, HubWatcher, Resource, Stake, Watch, Watcher, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::bus::{Following, Link, Method, signals};
@@ -149,6 +150,14 @@ impl Resource for Hostname {
             let message = "no name is managed: all of them are empty";
             invalid.push(Invalid::new(message));
         }
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let claim = |kept: Kept<'_>| Claim {
+            place: HOST_NAME.identity(kept.parameter.as_bytes()),
+            stake: Stake::value(kept.wanted.as_bytes()),
+        };
+        self.kept().map(claim).collect()
     }
 
     fn watches(&self) -> Vec<Watch> {

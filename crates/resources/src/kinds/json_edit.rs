@@ -9,11 +9,16 @@ mod edit;
 
 use std::os::unix::ffi::OsStrExt;
 
-use setpoint_engine::{Apply, Attempting, DriftValue, Failure, Handle, Resource, Text, Watch, async_trait};
+use setpoint_engine::{
+    Apply, Attempting, Claim, DriftValue, Failure, Handle, Identity, Resource, Text, Wanted, Watch,
+    async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
 use setpoint_host::watch::{Depth, Follow};
 
+use crate::edited_file::EditedFile;
+use crate::sorts::ENTRY;
 use crate::turns::Turn;
 use crate::validation::Validation;
 use crate::{Secrecy, SharedKey, SharedStore};
@@ -52,7 +57,7 @@ const TRIES: u32 = 20;
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "json:edit")]
+#[resource(kind = "json:edit", autoedge)]
 pub(crate) struct JsonEdit {
     /// The document: an absolute path, `file:///path`, or `etcd:///key` for a key of the store that hosts share. Unset: the resource's name.
     ///
@@ -159,6 +164,36 @@ impl Resource for JsonEdit {
                 let help = wrong.help.map(ToOwned::to_owned);
                 invalid.push(Invalid::parameter("edits", message).help_if(help));
             }
+        }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        match self.place() {
+            Ok(Place::File(path)) => EditedFile::at(&path).identities(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let edits = self.edits.iter().filter_map(|text| Edit::read(text).ok());
+        let stakes = edit::stakes(&edits.collect::<Vec<Edit>>());
+        let entries = stakes.into_iter();
+        match self.place() {
+            Ok(Place::File(path)) => {
+                let file = EditedFile::at(&path);
+                file.claims(entries.map(|(entry, stake)| file.part(&ENTRY, entry.as_bytes(), stake)))
+            }
+            Ok(Place::Key(key)) => entries
+                .map(|(entry, stake)| Claim::of_part(&ENTRY, key.as_bytes(), entry.as_bytes(), stake))
+                .collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        match self.place() {
+            Ok(Place::File(path)) => EditedFile::at(&path).wanted(),
+            _ => Vec::new(),
         }
     }
 

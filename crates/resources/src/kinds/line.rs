@@ -3,13 +3,16 @@
 //! The file is read as bytes, and what is not concerned stays as it is, ends of lines included. Resources that edit one file follow each other.
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Wanted, Watch, async_trait,
+    Apply, Claim, DriftValue, Failure, Handle, Identity, IfSet, Resource, Stake, Text, Wanted, Watch,
+    async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{Replace, umask};
 
+use crate::edited_file::EditedFile;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
+use crate::sorts::LINE;
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
 use crate::validation::Validation;
@@ -60,6 +63,30 @@ impl Resource for Line {
         }
     }
 
+    fn identities(&self) -> Vec<Identity> {
+        EditedFile::named(&self.file).identities()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let file = EditedFile::named(&self.file);
+        let claim = |text: &[u8], stake| file.part(&LINE, text, Stake::value(stake));
+        let content = self.content();
+        let is_absent = *self.state == Some(Presence::Absent);
+        let state: &[u8] = if is_absent { b"absent" } else { b"exists" };
+        let mut parts = vec![claim(content, state)];
+        // Some lines that go need not be those of which one is there.
+        let lines = content.split(|byte| *byte == b'\n').filter(|_| !is_absent);
+        parts.extend(
+            lines
+                .filter(|line| *line != content)
+                .map(|line| claim(line, state)),
+        );
+        match content.is_empty() {
+            true => Vec::new(),
+            false => file.claims(parts),
+        }
+    }
+
     fn wanted(&self) -> Vec<Wanted> {
         home_file::wanted(&self.file)
     }
@@ -74,10 +101,7 @@ impl Resource for Line {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let content = match self.trim {
-            true => self.content.as_bytes().trim_ascii(),
-            false => self.content.as_bytes(),
-        };
+        let content = self.content().to_vec();
         if content.is_empty() {
             return Ok(());
         }
@@ -93,7 +117,7 @@ impl Resource for Line {
         let Some(after) = after else {
             return Ok(());
         };
-        let shown = DriftValue::from(String::from_utf8_lossy(content).into_owned());
+        let shown = DriftValue::from(String::from_utf8_lossy(&content).into_owned());
         let (is, want) = match *self.state {
             Some(Presence::Absent) => (shown, DriftValue::Absent),
             _ => (DriftValue::Absent, shown),
@@ -107,6 +131,16 @@ impl Resource for Line {
             apply.replace_at_once(request)?;
         }
         Ok(())
+    }
+}
+
+impl Line {
+    /// The lines, as they stand in the file.
+    fn content(&self) -> &[u8] {
+        match self.trim {
+            true => self.content.as_bytes().trim_ascii(),
+            false => self.content.as_bytes(),
+        }
     }
 }
 

@@ -13,26 +13,30 @@
 
 mod fstab;
 mod mounted;
+mod options;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, FailureReason, Identity, IfSet, Resource, Wanted, WantedOrder,
-    WantedReach, Watch, Watcher, async_trait,
+    Apply, Attempting, Claim, DriftValue, Failure, FailureReason, Identity, IfSet, Resource, Wanted, Watch,
+    Watcher, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
-use setpoint_host::mounts::{MountChanges, uses};
+use setpoint_host::mounts::{MountChanges, set_flags, uses};
 use setpoint_host::systemd::{ActiveState, ServiceManager, UnitName};
 use tokio::task::block_in_place;
 
+use crate::edited_file::EditedFile;
+use crate::enclosing;
 use crate::presence::{Presence, state_missing};
-use crate::sorts::FILE;
+use crate::sorts::{FILE, MOUNT_POINT, UNMOUNTED};
 use crate::turns::Turn;
 use crate::{text_lines, unit_control};
 use fstab::Entry;
 use mounted::Differs;
+use options::Options;
 
 /// Where the machine's file systems are listed.
 const FSTAB: &str = "/etc/fstab";
@@ -157,31 +161,39 @@ impl Resource for Mount {
         }
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        let point = self.name.trim_end_matches('/');
-        let mut above = Vec::new();
-        let mut end = point.len();
-        loop {
-            above.push(FILE.identity(format!("{}/", &point[..end]).into_bytes()));
-            match point[..end].rfind('/') {
-                Some(0) | None => break,
-                Some(slash) => end = slash,
-            }
-        }
-        let device: Vec<Identity> = [&self.device]
-            .into_iter()
-            .filter(|device| device.starts_with('/'))
-            .map(|device| FILE.identity(device.as_bytes()))
-            .collect();
-        let wanted = |identities, reach| Wanted {
-            order: WantedOrder::FoundFirst,
-            identities,
-            reach,
+    fn identities(&self) -> Vec<Identity> {
+        let sort = match *self.state {
+            Some(Presence::Absent) => &UNMOUNTED,
+            _ => &MOUNT_POINT,
         };
-        vec![
-            wanted(above, WantedReach::First),
-            wanted(device, WantedReach::Each),
-        ]
+        let own = self.point().map(|point| Identity { sort, key: point.key });
+        let table = AbsolutePath::new(FSTAB).map_or(Vec::new(), |path| EditedFile::at(&path).identities());
+        own.into_iter().chain(table).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        AbsolutePath::new(FSTAB).map_or(Vec::new(), |path| EditedFile::at(&path).claims([]))
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        if let Some(point) = self.point() {
+            if *self.state == Some(Presence::Absent) {
+                wanted.push(enclosing::wanted_to_go(&point));
+            } else {
+                wanted.push(enclosing::wanted(&point));
+            }
+            // Whoever makes the mount point does so before something is mounted there.
+            wanted.push(Wanted::first_of_each([point]));
+        }
+        if let Ok(device) = AbsolutePath::new(&self.device) {
+            // What is bound may be a directory.
+            let file = enclosing::file(&device);
+            let directory = FILE.identity([&file.key, b"/".as_slice()].concat());
+            wanted.push(Wanted::first_of_each([file.clone(), directory.clone()]));
+            wanted.push(enclosing::wanted_in(&device));
+        }
+        wanted
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -198,19 +210,25 @@ impl Resource for Mount {
             unit_control::reload(manager).await?;
         }
         match *self.state {
-            Some(Presence::Exists) => self.keep_mounted(manager, apply).await,
+            Some(Presence::Exists) => self.keep_mounted(manager, is_entry_changed, apply).await,
             _ => self.keep_unmounted(manager, apply).await,
         }
     }
 }
 
 impl Mount {
+    /// The mount point, as a directory.
+    fn point(&self) -> Option<Identity> {
+        let path = AbsolutePath::new(format!("{}/", self.name.trim_end_matches('/'))).ok()?;
+        Some(enclosing::file(&path))
+    }
+
     fn entry(&self) -> Entry {
         Entry {
             device: mounted::normal(&self.device),
             point: self.name.clone(),
             kind: self.kind.clone(),
-            options: self.options.clone(),
+            options: Options::unordered(&self.options),
             freq: self.freq,
             passno: self.passno,
         }
@@ -240,7 +258,12 @@ impl Mount {
         Ok(true)
     }
 
-    async fn keep_mounted(&self, manager: &ServiceManager, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn keep_mounted(
+        &self,
+        manager: &ServiceManager,
+        is_entry_changed: bool,
+        apply: &mut Apply<'_>,
+    ) -> Result<(), Failure> {
         if self.options.contains_key("noauto") {
             return Ok(());
         }
@@ -257,7 +280,13 @@ impl Mount {
         if is_automatic && found.kind == "autofs" {
             return Ok(());
         }
+        let mount = unit_of(&self.name, "mount")?;
         let Some(differs) = block_in_place(|| mounted::differs(&found, &self.entry())) else {
+            if is_entry_changed && apply.may_repair() {
+                // Not all options are told by the kernel.
+                self.job(manager, &mount, "ReloadUnit", "mount again", apply)
+                    .await?;
+            }
             return Ok(());
         };
         let (field, method, is, want) = match differs {
@@ -268,9 +297,9 @@ impl Mount {
         if !apply.drift(field, is, want) {
             return Ok(());
         }
-        let unit = unit_of(&self.name, "mount")?;
         // systemd knows of what somebody has mounted by hand, too.
-        self.job(manager, &unit, method, "mount again", apply).await?;
+        self.job(manager, &mount, method, "mount again", apply).await?;
+        self.set_flags()?;
         match block_in_place(|| mounted::find(&self.name))? {
             None => self.must_be_mounted(),
             Some(found) => match block_in_place(|| mounted::differs(&found, &self.entry())) {
@@ -280,6 +309,23 @@ impl Mount {
                     Err(failure.because(format!("the kernel has it with {} all the same", still.shown())))
                 }
             },
+        }
+    }
+
+    /// Sets the flags of the mount point that mount(8) leaves as they are where it is mounted again without a word of them.
+    fn set_flags(&self) -> Result<(), Failure> {
+        let wanted = self.entry();
+        let found = block_in_place(|| mounted::find(&self.name))?;
+        let Some(found) = found else {
+            return Ok(());
+        };
+        match mounted::differs(&found, &wanted) {
+            Some(Differs::Options(..)) => {
+                let flags = mounted::flags_of_point(&found, &wanted);
+                block_in_place(|| set_flags(Path::new(&self.name), &flags))
+                    .attempting("mount again", &self.name)
+            }
+            _ => Ok(()),
         }
     }
 

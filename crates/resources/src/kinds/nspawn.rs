@@ -3,14 +3,16 @@
 //! It is made of the service `systemd-nspawn@NAME`. What systemd-machined says of machines is heard on the bus, so one that ends by itself is seen when it does.
 
 use setpoint_engine::{
-    Apply, Attempting, Failure, Handle, HubWatcher, Identity, Kind as _, Resource, Watch, Words, async_trait,
+    Apply, Attempting, Failure, Handle, HubWatcher, Identity, Kind as _, Resource, Wanted, Watch, Words,
+    async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
 use setpoint_host::bus::{Following, Method, OwnedObjectPath, signals};
 use setpoint_value::Value;
 
 use super::svc::Svc;
-use crate::sorts::{SERVICE, of_service_manager};
+use crate::enclosing;
+use crate::sorts::{FILE, SERVICE, of_service_manager};
 use crate::system_bus::{self, buses};
 
 /// A machine of systemd-nspawn, by its name: what lies in `/var/lib/machines/NAME`, running or not.
@@ -82,6 +84,17 @@ impl Resource for Nspawn {
 
     fn identities(&self) -> Vec<Identity> {
         vec![of_service_manager(&SERVICE, false, &self.unit())]
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        // What is in its image, and how it is started.
+        let own = |name: String| FILE.identity(name.into_bytes());
+        let settings = own(format!("/etc/systemd/nspawn/{}.nspawn", self.name));
+        let image = own(format!("/var/lib/machines/{}/", self.name));
+        vec![
+            Wanted::first_of_each([settings, image.clone()]),
+            enclosing::wanted(&image),
+        ]
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {

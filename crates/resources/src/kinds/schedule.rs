@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use setpoint_engine::{Apply, DriftValue, Failure, Handle, Identity, IfSet, Resource, Watch, async_trait};
+use setpoint_engine::{
+    Apply, Claim, DriftValue, Failure, Handle, IfSet, Resource, Stake, Watch, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 
 use crate::SharedElections;
@@ -84,8 +86,11 @@ impl Resource for Schedule {
         }
     }
 
-    fn identities(&self) -> Vec<Identity> {
-        vec![ELECTION.identity(self.namespace().as_bytes())]
+    fn claims(&self) -> Vec<Claim> {
+        vec![Claim {
+            place: ELECTION.identity(self.namespace().as_bytes()),
+            stake: Stake::Alone,
+        }]
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {

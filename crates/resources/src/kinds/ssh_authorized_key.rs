@@ -7,7 +7,8 @@ mod entry;
 
 use memchr::memmem;
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, Handle, IfSet, Level, Resource, Text, Wanted, Watch, async_trait,
+    Apply, Attempting, Claim, DriftValue, Failure, Handle, Identity, IfSet, Level, Resource, Stake, Text,
+    Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
@@ -15,9 +16,11 @@ use setpoint_host::users::Account as FoundAccount;
 
 use self::entry::KeyEntry;
 use crate::account_tools::invalid_name;
+use crate::edited_file::EditedFile;
+use crate::enclosing;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
-use crate::sorts::{Account, FILE, USER};
+use crate::sorts::{Account, FILE, SSH_KEY, USER};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
 
@@ -121,6 +124,23 @@ impl Resource for SshAuthorizedKey {
         }
     }
 
+    fn identities(&self) -> Vec<Identity> {
+        EditedFile::named(&self.file()).identities()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let file = EditedFile::named(&self.file());
+        let Ok(entry) = self.entry() else {
+            return Vec::new();
+        };
+        let wanted = match *self.state {
+            Some(Presence::Absent) => String::new(),
+            _ => entry.to_string(),
+        };
+        let key = entry.written_key();
+        file.claims([file.part(&SSH_KEY, key.as_bytes(), Stake::value(wanted.as_bytes()))])
+    }
+
     fn wanted(&self) -> Vec<Wanted> {
         let file = AbsolutePath::new(self.file()).ok();
         let directory = file.as_ref().and_then(AbsolutePath::parent);
@@ -133,7 +153,9 @@ impl Resource for SshAuthorizedKey {
         if !self.user.is_empty() {
             identities.push(Account::written(&self.user).identity(&USER));
         }
-        vec![Wanted::first_of_each(identities)]
+        let mut wanted = vec![Wanted::first_of_each(identities)];
+        wanted.extend(file.iter().map(|file| enclosing::wanted(&enclosing::file(file))));
+        wanted
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {

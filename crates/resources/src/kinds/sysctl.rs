@@ -1,14 +1,18 @@
 //! The `sysctl` kind: a parameter of the kernel, now and after the next start.
 
+mod assignments;
 mod at_start;
 
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, Identity, Level, Resource, Text, Watch, async_trait,
+    Apply, Attempting, Claim, Failure, Identity, Level, Resource, Stake, Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 
-use crate::sorts::FILE;
+use crate::edited_file::EditedFile;
+use crate::sorts::KERNEL_PARAMETER;
+use crate::text_lines;
+use crate::turns::Turn;
 
 /// A parameter of the kernel, now and after the next start.
 ///
@@ -42,6 +46,8 @@ pub(crate) struct Sysctl {
     #[param(default = true)]
     persist: bool,
     /// That file; ends in `.conf`. Unset: `/etc/sysctl.d/99-NAME.conf`.
+    ///
+    /// Only the line that sets the parameter is edited, so several may be in one file, and what others have written in it stays.
     path: Text,
     #[name]
     name: String,
@@ -82,10 +88,27 @@ impl Resource for Sysctl {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        let file = self.file().ok().filter(|_| self.persist);
-        file.iter()
-            .map(|file| FILE.identity(file.cleaned().as_bytes()))
-            .collect()
+        self.edited().map_or(Vec::new(), |file| file.identities())
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let Ok(parts) = parts(&self.name) else {
+            return Vec::new();
+        };
+        let name = parts.join("/");
+        let value = || Stake::value(even(&self.value).into_bytes());
+        let now = self.runtime.then(|| Claim {
+            place: KERNEL_PARAMETER.identity(name.as_bytes()),
+            stake: value(),
+        });
+        let at_start = self
+            .edited()
+            .map(|file| file.claims([file.part(&KERNEL_PARAMETER, name.as_bytes(), value())]));
+        now.into_iter().chain(at_start.into_iter().flatten()).collect()
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        self.edited().map_or(Vec::new(), |file| file.wanted())
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -99,7 +122,7 @@ impl Resource for Sysctl {
             self.check_runtime(apply)?;
         }
         if self.persist {
-            self.check_file(apply)?;
+            self.check_file(apply).await?;
             self.warn_of_others(apply)?;
         }
         Ok(())
@@ -122,6 +145,12 @@ impl Sysctl {
         }
         let path = String::from_utf8_lossy(self.path.as_bytes()).into_owned();
         AbsolutePath::new(&path).map_err(|error| format!("{error}: `{path}`"))
+    }
+
+    /// The file that is read at the start, if this one edits it.
+    fn edited(&self) -> Option<EditedFile> {
+        let file = self.file().ok().filter(|_| self.persist)?;
+        Some(EditedFile::at(&file))
     }
 
     /// Says which other file holds at the next start instead of this one.
@@ -180,41 +209,21 @@ impl Sysctl {
         }
     }
 
-    fn check_file(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_file(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let path = self
             .file()
             .map_err(|why| Failure::new("use the path").because(why))?;
-        let attempted = "read";
-        let want = format!("{} = {}\n", self.name, self.value);
-        let is = match Entry::at(&path) {
-            Err(error) if error.is_not_found() => None,
-            entry => {
-                let entry = entry.attempting(attempted, &path)?;
-                match entry.stat().attempting(attempted, &path)? {
-                    None => None,
-                    Some(_) => Some(entry.read().attempting(attempted, &path)?),
-                }
-            }
-        };
-        if is.as_deref() == Some(want.as_bytes()) {
+        let _turn = Turn::at_file(&path, apply).await?;
+        let before = text_lines::read(&path)?;
+        let text = before.as_deref().unwrap_or_default();
+        let Some(edited) = assignments::edited(text, &self.name, &self.value) else {
             return Ok(());
-        }
-        let shown = is
-            .as_ref()
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let is_new = is.is_none();
-        if apply.drift_of(
-            "value",
-            "persist",
-            shown.map_or(DriftValue::Absent, DriftValue::from),
-            want.as_str(),
-        ) {
-            let request = Replace::bytes(path, want.into_bytes());
-            apply.replace_at_once(request.mode(is_new.then_some(if apply.has_sensitive() {
-                0o600
-            } else {
-                0o644
-            })))?;
+        };
+        let is = assignments::value_in(text, &self.name);
+        if apply.drift_of("value", "persist", is, self.value.as_str()) {
+            let mode = if apply.has_sensitive() { 0o600 } else { 0o644 };
+            let request = Replace::bytes(path, edited).mode(before.is_none().then_some(mode));
+            apply.replace_at_once(request)?;
         }
         Ok(())
     }
@@ -240,10 +249,27 @@ fn parts(name: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// A value with one blank between its words, and none around them.
+/// A value as the kernel prints it: with one blank between its words and none around them, and numbers in the decimal form.
 fn even(value: &str) -> String {
-    let words: Vec<&str> = value.split_whitespace().collect();
+    let words: Vec<String> = value.split_whitespace().map(as_printed).collect();
     words.join(" ")
+}
+
+/// A word as the kernel prints it: it takes whole numbers in hexadecimal and octal as well.
+fn as_printed(word: &str) -> String {
+    let (sign, digits) = match word.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", word.strip_prefix('+').unwrap_or(word)),
+    };
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
+        None => digits.parse(),
+    };
+    match number {
+        Ok(number) if digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) => format!("{sign}{number}"),
+        _ => word.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -279,5 +305,7 @@ mod tests {
     #[test]
     fn blanks_do_not_count() {
         assert_eq!(even("4096\t131072\t6291456\n"), even("4096 131072  6291456"));
+        assert_eq!(even("01 0x1F +7 -010"), "1 31 7 -8");
+        assert_eq!(even("|/usr/bin/x %p 08 0x -"), "|/usr/bin/x %p 08 0x -");
     }
 }

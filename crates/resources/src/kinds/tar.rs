@@ -5,10 +5,11 @@
 
 mod members;
 
-use setpoint_engine::{Apply, Failure, IfSet, Level, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Failure, IfSet, Level, Resource, Wanted, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
 
+use crate::enclosing;
 use crate::tar_archive::{Archive, Format};
 use members::members;
 
@@ -31,7 +32,11 @@ use members::members;
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "tar", constants(format(unknown = 0, ustar = 2, pax = 4, gnu = 8)))]
+#[resource(
+    kind = "tar",
+    autoedge,
+    constants(format(unknown = 0, ustar = 2, pax = 4, gnu = 8))
+)]
 pub(crate) struct Tar {
     /// The archive. Unset: the resource's name.
     path: IfSet<AbsolutePath>,
@@ -64,6 +69,13 @@ impl Resource for Tar {
             let message = "must be 0, 2 for ustar, 4 for pax or 8 for GNU";
             invalid.push(Invalid::parameter("format", message));
         }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let path = self.path().ok();
+        path.iter()
+            .map(|path| enclosing::wanted(&enclosing::file(path)))
+            .collect()
     }
 
     fn watches(&self) -> Vec<Watch> {

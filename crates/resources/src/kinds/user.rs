@@ -14,6 +14,7 @@ use setpoint_host::users::{LocalAccounts, LocalShadow, LocalUser};
 use setpoint_host::watch::{Depth, Follow};
 
 use crate::account_tools::{Tool, invalid_name, local};
+use crate::enclosing;
 use crate::presence::{Presence, state_missing};
 use crate::sorts::{Account, GROUP, USER};
 
@@ -269,11 +270,15 @@ impl Resource for User {
             Some(Presence::Absent) => WantedOrder::FoundAfter,
             _ => WantedOrder::FoundFirst,
         };
-        vec![Wanted {
+        let groups = Wanted {
             order,
             identities: groups.map(|group| group.identity(&GROUP)).collect(),
             reach: WantedReach::Each,
-        }]
+        };
+        let home = self.homedir.as_ref().filter(|_| order == WantedOrder::FoundFirst);
+        let home = home.and_then(|home| AbsolutePath::new(cleaned(home)).ok());
+        let directory = home.map(|home| enclosing::wanted(&enclosing::file(&home)));
+        std::iter::once(groups).chain(directory).collect()
     }
 
     fn watches(&self) -> Vec<Watch> {

@@ -7,7 +7,6 @@ use crate::Sort;
 static PLACE: Sort = Sort::exact("place").managed_by_one(Managed {
     noun: "place",
     aliases: |key| vec![key.to_vec()],
-    is_refused: false,
 });
 static PART: Sort = Sort::partial("part", |wanted, other| other.starts_with(wanted));
 

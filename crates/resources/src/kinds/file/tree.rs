@@ -14,7 +14,7 @@ use setpoint_host::files::{
 
 use super::path;
 use super::run::{Progress, READ_BY_OTHERS, Run, describe, extent, size_alone, source_fingerprint};
-use crate::sorts::FILE;
+use crate::sorts::{EDITED_FILE, FILE};
 
 /// Trees that are deeper are refused: each level costs descriptors.
 const DEEPEST: usize = 200;
@@ -276,7 +276,10 @@ impl Run<'_, '_> {
         let handle = self.apply.handle();
         let directory = self.path.as_bytes();
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
-        let managed = handle.graph().beginning_with(&FILE, directory);
+        let managed = [&FILE, &EDITED_FILE]
+            .into_iter()
+            .flat_map(|sort| handle.graph().beginning_with(sort, directory));
+        let managed: Vec<_> = managed.collect();
         managed
             .iter()
             .filter(|(_, id)| id != handle.id())

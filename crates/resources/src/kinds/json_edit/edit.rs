@@ -10,6 +10,10 @@
 //!
 //! White space may stand between all parts.
 
+use std::collections::BTreeMap;
+
+use setpoint_engine::Stake;
+
 use super::document::Node;
 
 /// An edit.
@@ -67,10 +71,40 @@ impl Edit {
         })
     }
 
+    /// The value, as it would be written; the empty text for none.
+    fn value(&self) -> String {
+        match &self.what {
+            What::Set(value) => value.compact(),
+            What::Delete => String::new(),
+        }
+    }
+
     /// The path, as it is shown.
     pub(super) fn shown_path(&self) -> String {
         shown(&self.path)
     }
+}
+
+/// What edits that are made one after the other want of which entries, by paths as they are shown.
+///
+/// An object on the way to an entry is shared with others who edit entries of it.
+pub(super) fn stakes(edits: &[Edit]) -> BTreeMap<String, Stake> {
+    let mut stakes: BTreeMap<Vec<String>, Stake> = BTreeMap::new();
+    for edit in edits {
+        for length in 1..edit.path.len() {
+            let above = stakes.entry(edit.path[..length].to_vec()).or_insert(Stake::Part);
+            if let Stake::Value(set) = above {
+                // What was set before is only a beginning now.
+                *above = Stake::value([set, shown(&edit.path).as_bytes(), edit.value().as_bytes()].concat());
+            }
+        }
+        stakes.retain(|path, _| !path.starts_with(&edit.path));
+        stakes.insert(edit.path.clone(), Stake::value(edit.value().into_bytes()));
+    }
+    stakes
+        .into_iter()
+        .map(|(path, stake)| (shown(&path), stake))
+        .collect()
 }
 
 /// A path, or the beginning of one, as it would be written.

@@ -1,18 +1,16 @@
 //! `/etc/fstab`, fstab(5): one mount point's entry is edited, and every other byte stays. In the entry itself only what is wrong is written anew: what separates its fields, and the
 //! order of its options, stay as somebody has written them. Options that come to it are sorted.
 
-use std::collections::BTreeMap;
-
+use super::options::{self, Options};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines};
 
 /// An entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) device: String,
     pub(super) point: String,
     pub(super) kind: String,
-    /// Without a value: an empty text.
-    pub(super) options: BTreeMap<String, String>,
+    pub(super) options: Options,
     pub(super) freq: u32,
     pub(super) passno: u32,
 }
@@ -20,13 +18,17 @@ pub(super) struct Entry {
 impl Entry {
     /// As a line, without its end.
     pub(super) fn line(&self) -> String {
-        let options: Vec<String> = self.options.iter().map(option).collect();
-        let options = match options.as_slice() {
-            [] => "defaults".to_owned(),
-            options => options.join(","),
-        };
+        let options = self.written_options();
         let fields = [&self.device, &self.point, &self.kind, &options].map(|field| escaped(field));
         format!("{} {} {}", fields.join(" "), self.freq, self.passno)
+    }
+
+    fn written_options(&self) -> String {
+        let options: Vec<String> = self.options.iter().map(options::shown).collect();
+        match options.as_slice() {
+            [] => "defaults".to_owned(),
+            options => options.join(","),
+        }
     }
 
     /// The entry of a line; none for comments, and what is no entry.
@@ -43,7 +45,7 @@ impl Entry {
             device: plain(first),
             point: plain(point),
             kind: plain(kind),
-            options: options(&written),
+            options: Options::written(&plain(&written)),
             freq,
             passno,
         })
@@ -52,19 +54,7 @@ impl Entry {
     /// Whether it says the same.
     fn says(&self, other: &Entry) -> bool {
         let rest = |entry: &Entry| (entry.device.clone(), entry.kind.clone(), entry.freq, entry.passno);
-        rest(self) == rest(other) && self.has_options_of(other)
-    }
-
-    /// Whether both have the same options; none are the default ones.
-    fn has_options_of(&self, other: &Entry) -> bool {
-        let options = |entry: &Entry| {
-            let mut options = entry.options.clone();
-            if options.is_empty() {
-                options.insert("defaults".to_owned(), String::new());
-            }
-            options
-        };
-        options(self) == options(other)
+        rest(self) == rest(other) && self.options.are_as(&other.options)
     }
 
     /// A line of its mount point, made to say what it says. Without its end, as the result.
@@ -112,29 +102,33 @@ impl Entry {
 
     /// Options of a line as they are wanted.
     fn options_written_into(&self, line: &str) -> String {
-        let is: BTreeMap<String, String> = options(line);
-        let is = Entry {
-            options: is,
-            ..self.clone()
-        };
-        if is.has_options_of(self) {
+        if Options::written(&plain(line)).are_as(&self.options) {
             return line.to_owned();
         }
-        let mut missing = self.options.clone();
+        let mut missing: Vec<(&str, &str)> = self.options.iter().collect();
         let mut written: Vec<String> = Vec::new();
         for own in line.split(',') {
-            let (key, value) = key_and_value(&plain(own));
-            if let Some((key, wanted)) = missing.remove_entry(&key) {
-                written.push(match wanted == value {
+            let plain = plain(own);
+            let key = plain.split('=').next().unwrap_or_default();
+            if let Some(at) = missing.iter().position(|(wanted, _)| *wanted == key) {
+                let wanted = options::shown(missing.remove(at));
+                written.push(match wanted == plain {
                     true => own.to_owned(),
-                    false => escaped(&option((&key, &wanted))),
+                    false => escaped(&wanted),
                 });
             }
         }
-        written.extend(missing.iter().map(|missing| escaped(&option(missing))));
+        written.extend(
+            missing
+                .into_iter()
+                .map(|missing| escaped(&options::shown(missing))),
+        );
+        // An order that means something else is not kept.
+        let means = Options::written(&plain(&written.join(",")));
         match written.as_slice() {
             [] => "defaults".to_owned(),
-            written => written.join(","),
+            written if means.are_as(&self.options) => written.join(","),
+            _ => escaped(&self.written_options()),
         }
     }
 }
@@ -142,27 +136,6 @@ impl Entry {
 /// Where the mount point stands in a line, and where the options do.
 const POINT: usize = 1;
 const OPTIONS: usize = 3;
-
-fn option((key, value): (&String, &String)) -> String {
-    match value.as_str() {
-        "" => key.clone(),
-        value => format!("{key}={value}"),
-    }
-}
-
-fn key_and_value(option: &str) -> (String, String) {
-    match option.split_once('=') {
-        Some((key, value)) => (key.to_owned(), value.to_owned()),
-        None => (option.to_owned(), String::new()),
-    }
-}
-
-/// The options of a field. Of one that is there twice the last counts, as for mount(8).
-fn options(field: &str) -> BTreeMap<String, String> {
-    let plain = plain(field);
-    let each = plain.split(',').filter(|option| !option.is_empty());
-    each.map(key_and_value).collect()
-}
 
 /// Whether a line is the entry of a mount point, however wrong its other fields are.
 fn is_of(line: &[u8], point: &str) -> bool {
@@ -256,7 +229,7 @@ mod tests {
             device: "tmpfs".to_owned(),
             point: point.to_owned(),
             kind: "tmpfs".to_owned(),
-            options: options.collect(),
+            options: Options::unordered(&options.collect()),
             freq: 0,
             passno: 0,
         }
@@ -353,6 +326,11 @@ mod tests {
                 assert_eq!(edit(&edited, &wanted), None, "{edited}");
             }
         }
+        let by_users = entry("/a", &[("exec", ""), ("user", "")]);
+        let line = "tmpfs /a tmpfs user,exec 0 0\n";
+        assert_eq!(edit("", &by_users).unwrap(), line);
+        assert_eq!(edit("tmpfs /a tmpfs exec,user 0 0\n", &by_users).unwrap(), line);
+        assert_eq!(edit("tmpfs /a tmpfs exec 0 0\n", &by_users).unwrap(), line);
         // Fields that can be left out stay so, and come when others have to stand behind them.
         let numbered = Entry {
             passno: 2,

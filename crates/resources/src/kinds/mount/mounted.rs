@@ -7,6 +7,7 @@ use setpoint_engine::{Attempting, Failure};
 use setpoint_host::mounts::{MountedFileSystem, is_file_system, mounted_at};
 
 use super::fstab::Entry;
+use super::options::Flag;
 
 /// In what a mounted file system differs: what is, and for options what is wanted of them.
 pub(super) enum Differs {
@@ -33,9 +34,7 @@ pub(super) fn find(point: &str) -> Result<Option<MountedFileSystem>, Failure> {
 
 /// The first thing in which a mounted file system is not as it shall be.
 pub(super) fn differs(found: &MountedFileSystem, wanted: &Entry) -> Option<Differs> {
-    let is_bound = ["bind", "rbind"]
-        .iter()
-        .any(|option| wanted.options.contains_key(*option));
+    let is_bound = is_bound(wanted);
     if is_bound {
         // If what is bound has gone meanwhile, what is mounted says more.
         if found.is_bound_from(Path::new(&wanted.device)) == Some(false) {
@@ -50,12 +49,43 @@ pub(super) fn differs(found: &MountedFileSystem, wanted: &Entry) -> Option<Diffe
             return Some(Differs::Device(found.source.clone()));
         }
     }
-    let (is, want): (Vec<String>, Vec<String>) = wanted
+    let flags = wanted
+        .options
+        .flags()
+        .into_iter()
+        .filter(|flag| flag.is_written || follows(*flag, wanted))
+        .filter_map(|flag| other_flag(found, flag));
+    let values = wanted
         .options
         .iter()
-        .filter_map(|(key, value)| other_option(found, key, value))
-        .unzip();
+        .filter_map(|(key, value)| other_value(found, key, value));
+    let (is, want): (Vec<String>, Vec<String>) = flags.chain(values).unzip();
     (!is.is_empty()).then(|| Differs::Options(is.join(","), want.join(",")))
+}
+
+fn is_bound(wanted: &Entry) -> bool {
+    ["bind", "rbind"].iter().any(|option| wanted.options.has(option))
+}
+
+/// Whether a flag that nobody wrote is known all the same: mount(8) has a default. What is bound has the flags of where it comes from, some
+/// programs that mount have defaults of their own, and some file systems are only ever read.
+fn follows(flag: Flag, wanted: &Entry) -> bool {
+    const READ_ONLY: [&str; 6] = ["iso9660", "udf", "squashfs", "erofs", "cramfs", "romfs"];
+    let kind = wanted.kind.as_str();
+    let has_own_defaults = kind.starts_with("fuse") || ["auto", "none", "ntfs-3g", "overlay"].contains(&kind);
+    let is_only_read = flag.name == "ro" && READ_ONLY.contains(&kind);
+    !is_bound(wanted) && !has_own_defaults && !is_only_read
+}
+
+/// The flags of the mount point itself, as the kernel shall list them: those that nobody decides stay.
+pub(super) fn flags_of_point(found: &MountedFileSystem, wanted: &Entry) -> Vec<&'static str> {
+    let strict = wanted.options.has("strictatime").then_some("strictatime");
+    let flags = wanted.options.flags().into_iter();
+    let held = flags.filter(|flag| match flag.is_written || follows(*flag, wanted) {
+        true => flag.holds,
+        false => holds(found, *flag),
+    });
+    held.map(|flag| flag.name).chain(strict).collect()
 }
 
 fn is_other_kind(is: &str, wanted: &str) -> bool {
@@ -178,28 +208,21 @@ pub(super) fn why_not_mounted(wanted: &Entry) -> Option<String> {
     })
 }
 
-/// An option that the kernel has otherwise: how it is, and how it shall be.
-fn other_option(found: &MountedFileSystem, key: &str, value: &str) -> Option<(String, String)> {
-    let has = |option: &str| found.options.iter().any(|is| is == option);
-    // The kernel lists the first of these, or nothing.
-    let opposites = [
-        ("ro", "rw"),
-        ("nosuid", "suid"),
-        ("nodev", "dev"),
-        ("noexec", "exec"),
-        ("noatime", "atime"),
-        ("nodiratime", "diratime"),
-        ("sync", "async"),
-    ];
+/// A flag that the kernel has otherwise: how it is, and how it shall be.
+fn other_flag(found: &MountedFileSystem, flag: Flag) -> Option<(String, String)> {
+    let holds = holds(found, flag);
+    let shown = |holds| if holds { flag.name } else { flag.opposite }.to_owned();
+    (holds != flag.holds).then(|| (shown(holds), shown(flag.holds)))
+}
+
+fn holds(found: &MountedFileSystem, flag: Flag) -> bool {
+    let mut listed = found.options.iter().chain(&found.system_options);
+    listed.any(|option| option == flag.name)
+}
+
+/// A value that the kernel has otherwise: how it is, and how it shall be.
+fn other_value(found: &MountedFileSystem, key: &str, value: &str) -> Option<(String, String)> {
     if value.is_empty() {
-        for (listed, opposite) in opposites {
-            if key == listed && !has(listed) {
-                return Some((opposite.to_owned(), listed.to_owned()));
-            }
-            if key == opposite && has(listed) {
-                return Some((listed.to_owned(), opposite.to_owned()));
-            }
-        }
         return None;
     }
     let of_system = found.system_options.iter().find_map(|option| {

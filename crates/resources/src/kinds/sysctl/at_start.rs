@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use setpoint_host::files::AbsolutePath;
 
-use super::{even, parts};
+use super::assignments::assigned;
+use super::even;
 use crate::text_lines;
 
 /// Where the files are that are read, the first one before the others.
@@ -51,10 +52,9 @@ fn overruled_in(directories: &[&Path], file: &Path, name: &str, value: &str) -> 
             other.display()
         ));
     }
-    let wanted = parts(name).ok()?;
     let mut last = None;
     for (_, path) in files.range(own.to_owned()..).filter(|(other, _)| *other != own) {
-        for is in assigned(path, &wanted) {
+        for is in assigned_in(path, name) {
             last = Some((path, is));
         }
     }
@@ -65,21 +65,12 @@ fn overruled_in(directories: &[&Path], file: &Path, name: &str, value: &str) -> 
     ))
 }
 
-/// What a file assigns to a parameter, in order.
-fn assigned(path: &Path, wanted: &[&str]) -> Vec<String> {
-    // What is no file assigns nothing.
-    let text = AbsolutePath::new(path).ok();
-    let text = text
-        .and_then(|path| text_lines::read(&path).ok()?)
-        .unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with(['#', ';']));
-    let assignments = lines.filter_map(|line| line.strip_prefix('-').unwrap_or(line).split_once('='));
-    let of_it = assignments.filter(|(name, _)| parts(name.trim()).is_ok_and(|found| found == wanted));
-    of_it.map(|(_, value)| even(value)).collect()
+/// What a file assigns to a parameter, in order. What is no file assigns nothing.
+fn assigned_in(path: &Path, name: &str) -> Vec<String> {
+    let text = AbsolutePath::new(path)
+        .ok()
+        .and_then(|path| text_lines::read(&path).ok()?);
+    assigned(&text.unwrap_or_default(), name)
 }
 
 #[cfg(test)]

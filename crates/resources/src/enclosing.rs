@@ -1,0 +1,90 @@
+//! What encloses a path: the directories and the mount points above it. Whatever makes or mounts one of them comes before what is in it.
+
+use setpoint_engine::{Identity, Wanted, WantedOrder, WantedReach};
+use setpoint_host::files::AbsolutePath;
+
+use crate::sorts::{FILE, MOUNT_POINT, UNMOUNTED};
+
+/// The identity of a path: a file, or with a slash at its end a directory.
+pub(crate) fn file(path: &AbsolutePath) -> Identity {
+    FILE.identity(path.cleaned().as_bytes())
+}
+
+/// What comes before something in a directory: the resource that is nearest above it.
+pub(crate) fn wanted(path: &Identity) -> Wanted {
+    Wanted {
+        order: WantedOrder::FoundFirst,
+        identities: ancestors(path)
+            .flat_map(|above| [of(&MOUNT_POINT, &above), above])
+            .collect(),
+        reach: WantedReach::First,
+    }
+}
+
+/// What comes after something that goes: that what it is mounted in is unmounted.
+pub(crate) fn wanted_to_go(path: &Identity) -> Wanted {
+    Wanted {
+        order: WantedOrder::FoundAfter,
+        identities: ancestors(path).map(|above| of(&UNMOUNTED, &above)).collect(),
+        reach: WantedReach::First,
+    }
+}
+
+/// What comes before something that works in a directory: that directory, or the resource that is nearest above it.
+pub(crate) fn wanted_in(directory: &AbsolutePath) -> Wanted {
+    let directory = directory.cleaned();
+    let directory = directory.as_bytes();
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    wanted(&FILE.identity([directory, b"/."].concat()))
+}
+
+fn of(sort: &'static setpoint_engine::Sort, path: &Identity) -> Identity {
+    Identity {
+        sort,
+        key: path.key.clone(),
+    }
+}
+
+/// The directories above a path, nearest first, each with a trailing slash.
+pub(crate) fn ancestors(path: &Identity) -> impl Iterator<Item = Identity> {
+    let end = path.key.strip_suffix(b"/").unwrap_or(&path.key).len();
+    let slashes = (0..end).rev().filter(|at| path.key[*at] == b'/');
+    slashes.map(|at| path.beginning(at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_go_from_the_nearest_to_the_root() {
+        let of = |path: &[u8]| {
+            ancestors(&FILE.identity(path))
+                .map(|above| String::from_utf8(above.key.to_vec()).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(b"/a/b/c"), ["/a/b/", "/a/", "/"]);
+        assert_eq!(of(b"/a/b/"), ["/a/", "/"]);
+        assert!(of(b"/").is_empty());
+    }
+
+    #[test]
+    fn who_works_in_a_directory_waits_for_it_and_for_what_is_mounted_there() {
+        let path = AbsolutePath::new("/srv/a/").unwrap();
+        let names: Vec<(&str, String)> = wanted_in(&path)
+            .identities
+            .iter()
+            .map(|identity| {
+                (
+                    identity.sort.name,
+                    String::from_utf8_lossy(&identity.key).into_owned(),
+                )
+            })
+            .collect();
+        let first = [
+            ("mount point", "/srv/a/".to_owned()),
+            ("file", "/srv/a/".to_owned()),
+        ];
+        assert_eq!(names[..2], first);
+    }
+}
