@@ -8,6 +8,7 @@
 
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
@@ -69,6 +70,8 @@ pub struct AgentOptions {
     pub cluster: Option<ClusterOptions>,
     /// Whether the agent changes no shared data. A cluster member changes it in any case.
     pub only_looks: bool,
+    /// It ends when all is right, and so waits for no store that is away.
+    pub ends_soon: bool,
     /// Whether the kernel's limits for watching files may be raised.
     pub raise_watch_limits: bool,
     /// Whether changed values make new graphs.
@@ -150,7 +153,9 @@ impl Agent {
             machine: self.setup.machine.clone(),
             reporter: self.reporter.clone(),
         };
+        let lacks_collected = Arc::new(AtomicBool::new(false));
         let surroundings = Surroundings {
+            lacks_collected: lacks_collected.clone(),
             machine: handle.machine.clone().with_log(FunctionDebug {
                 engine: handle.engine.clone(),
                 output: debug.clone(),
@@ -168,6 +173,7 @@ impl Agent {
             queue.map(|queue| queue.taken_by(assembly, surroundings.clone())),
             signals,
             self.reporter,
+            lacks_collected,
         );
         let programs = program.map(|program| program.start(surroundings, watch, facts));
         let ended = self.runtime.block_on(requests.serve(programs));
@@ -266,6 +272,7 @@ impl Setup {
             prefix.path.clone(),
             store.clone(),
             presence,
+            !options.ends_soon,
         )?;
         raise_open_file_limit();
         if options.raise_watch_limits {

@@ -10,6 +10,7 @@
 //! Ids follow each other without gaps: whoever adds one compares and sets. Members run the newest that they may take.
 
 mod clearing;
+mod fetching;
 mod files;
 mod following;
 mod publishing;

@@ -3,6 +3,8 @@
 use setpoint_engine::Engine;
 use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
 use setpoint_programs::report::{Importance, Reporter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cluster::{Deployed, MemberPrograms};
 use crate::runner::Programs;
@@ -15,6 +17,8 @@ pub struct Ended {
     pub report: Option<ExitReport>,
     /// Whether the program is wrong, which was reported.
     pub program_is_wrong: bool,
+    /// Whether resources of other hosts could not be collected, which was reported.
+    pub lacks_collected: bool,
     /// The first signal that requested the end.
     pub signal: Option<StopSignal>,
 }
@@ -36,6 +40,8 @@ pub(crate) struct Requests {
     member: Option<MemberPrograms>,
     signals: Signals,
     reporter: Reporter,
+    /// Whether the newest graph lacks resources of other hosts.
+    lacks_collected: Arc<AtomicBool>,
     /// The stage of stopping.
     stage: Option<StopStage>,
     ended: Ended,
@@ -47,12 +53,14 @@ impl Requests {
         member: Option<MemberPrograms>,
         signals: Signals,
         reporter: Reporter,
+        lacks_collected: Arc<AtomicBool>,
     ) -> Requests {
         Requests {
             engine,
             member,
             signals,
             reporter,
+            lacks_collected,
             stage: None,
             ended: Ended::default(),
         }
@@ -79,6 +87,7 @@ impl Requests {
                 }
                 report = self.engine.wait() => {
                     self.ended.report = Some(report);
+                    self.ended.lacks_collected = self.lacks_collected.load(Ordering::Relaxed);
                     return self.ended;
                 }
                 request = self.signals.next() => match request {

@@ -1,5 +1,8 @@
 //! What programs need to run.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use setpoint_engine::Engine;
 use setpoint_programs::local_machine::LocalMachine;
 use setpoint_programs::report::Reporter;
@@ -16,4 +19,6 @@ pub(crate) struct Surroundings {
     pub(crate) state: ProgramState,
     /// Whether values that change make new graphs.
     pub(crate) follow: bool,
+    /// Whether the newest graph lacks resources of other hosts that cannot be collected.
+    pub(crate) lacks_collected: Arc<AtomicBool>,
 }

@@ -15,25 +15,25 @@ use crate::session::Session;
 /// The first graph of a program.
 #[derive(Default)]
 pub(crate) struct Desired {
-    /// None if there are errors, which are among the diagnostics of the compilation.
+    /// None if there are errors. They are among the diagnostics of the compilation.
     pub(crate) graph: Option<DesiredGraph>,
-    /// What an engine would add by itself.
+    /// The edges and groups that an engine adds.
     pub(crate) additions: Additions,
-    /// What the graph lacks because it is not known.
+    /// Parts that the graph lacks because they are unknown.
     pub(crate) unknown: Vec<UnknownPart>,
 }
 
-/// How a program is evaluated.
+/// The way to evaluate a program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evaluating {
-    /// How long it may take.
+    /// The time that it may take.
     pub(crate) timeout: Duration,
-    /// Whether this machine is asked for nothing.
+    /// Whether the machine is left alone.
     pub(crate) pure: bool,
     pub(crate) preparation: Preparation,
 }
 
-/// Evaluates a compiled program. What is wrong with it is added to its diagnostics.
+/// Evaluates a compiled program, and adds its errors to its diagnostics.
 ///
 /// # Errors
 /// When its files cannot be read.
@@ -75,7 +75,7 @@ pub(crate) fn desired(
     Ok(desired)
 }
 
-/// What an engine would add to a graph by itself, or why it would refuse it.
+/// Computes the edges and groups that an engine adds to a graph, or the reasons to refuse it.
 pub(crate) fn would_add(
     session: &Session,
     preparation: Preparation,

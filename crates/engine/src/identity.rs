@@ -24,7 +24,7 @@ pub struct Sort {
 /// Whether the key that is wanted (first) is met by the one that a resource has (second).
 pub type Match = fn(&[u8], &[u8]) -> bool;
 
-/// What only one resource should manage. Several are warned of: where they agree, nothing is lost.
+/// Marks a sort that only one resource should manage. Several cause a warning and no error, because they may agree.
 #[derive(Debug, Clone, Copy)]
 pub struct Managed {
     /// As users call it: `path`.
@@ -175,9 +175,9 @@ impl Hash for Identity {
 /// each other for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What it decides. A key may have two parts with a NUL between them: what it is in, and which part of that.
+    /// The place. A key may have two parts with a NUL between them: what it is in, and which part of that.
     pub place: Identity,
-    /// What it wants of it.
+    /// The resource's wish for this place.
     pub stake: Stake,
 }
 
@@ -192,7 +192,7 @@ impl Claim {
     }
 }
 
-/// What a resource wants of a place.
+/// The wish of a resource for a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stake {
     /// To be the only one that decides it.

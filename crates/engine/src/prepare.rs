@@ -79,7 +79,7 @@ pub struct Additions {
     pub groups: Vec<(ResourceId, Vec<ResourceId>)>,
 }
 
-/// What an engine with these kinds would add to a graph.
+/// Computes the edges and groups that an engine with these kinds adds to a graph.
 ///
 /// # Errors
 /// Everything for which it would refuse the graph.
@@ -356,7 +356,7 @@ impl Preparer {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
             return Err(vec![Finding::unknown_kind(&resource.id.kind, resource.span)]);
         };
-        // Where the machine is not asked not all may be known. What is wrong with the rest was told when the resource was made.
+        // A pure evaluation leaves parameters unknown. The evaluator has already reported errors in the known ones.
         let known = is_known(resource).then(|| resource.parameters.clone());
         let is_known = known.is_some();
         let known = known.unwrap_or_else(|| known_of(&resource.parameters));

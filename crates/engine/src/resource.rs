@@ -191,7 +191,7 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
         Vec::new()
     }
 
-    /// What it decides, so that no other resource of the program decides otherwise. Asked before `init`.
+    /// The places that this resource decides. No other resource of the program may decide otherwise. Asked before `init`.
     fn claims(&self) -> Vec<Claim> {
         Vec::new()
     }

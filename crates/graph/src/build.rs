@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use setpoint_diagnostics::{Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_value::{Marks, Value};
 
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
 pub struct CollectedResource {
     /// The name under which it is exported.
     pub name: Arc<str>,
+    /// The host that exports it.
+    pub host: Arc<str>,
     /// What its program set.
     pub parameters: Parameters,
     /// What its engine was told.
@@ -45,10 +47,22 @@ pub fn build_resource<S>(
         statement.span,
         &UnknownWhat::Name(statement.kind.clone()),
     );
-    let bases = names
-        .into_iter()
-        .map(|name| (name, Parameters::default(), MetaParameters::default()));
+    let bases = names.into_iter().map(|name| Base {
+        name,
+        parameters: Parameters::default(),
+        meta: MetaParameters::default(),
+        host: None,
+    });
     building.finish(schema, bases.collect())
+}
+
+/// The beginning of a resource, before the statement sets its parameters.
+struct Base {
+    name: Arc<str>,
+    parameters: Parameters,
+    meta: MetaParameters,
+    /// The host that exports it, if it is collected.
+    host: Option<Arc<str>>,
 }
 
 /// The resources and edges of a collect statement: what was found in the world, with the statement's parameters and meta
@@ -70,7 +84,12 @@ pub fn build_collected<S>(
         let mut meta = found.meta.clone();
         meta.export.clear();
         meta.hidden = false;
-        (found.name.clone(), found.parameters.clone(), meta)
+        Base {
+            name: found.name.clone(),
+            parameters: found.parameters.clone(),
+            meta,
+            host: Some(found.host.clone()),
+        }
     });
     building.finish(schema, bases.collect())
 }
@@ -254,11 +273,7 @@ impl<'a, S> Building<'a, S> {
         )
     }
 
-    fn finish(
-        mut self,
-        schema: &'static KindSchema,
-        bases: Vec<(Arc<str>, Parameters, MetaParameters)>,
-    ) -> StatementOutput {
+    fn finish(mut self, schema: &'static KindSchema, bases: Vec<Base>) -> StatementOutput {
         // A list without names makes nothing, so nothing is wrong with it either.
         if bases.is_empty() && self.output.unknown.is_empty() {
             return self.output;
@@ -270,7 +285,7 @@ impl<'a, S> Building<'a, S> {
             .into_iter()
             .map(|(name, value, _)| (name, value))
             .collect();
-        if bases.iter().any(|(name, ..)| name.is_empty()) {
+        if bases.iter().any(|base| base.name.is_empty()) {
             let message = format!("the name of a `{}` is empty", self.statement.kind);
             let label = "a resource needs a name that is not empty";
             let found = Finding::error(Problem::EmptyName, self.statement.span, message);
@@ -280,7 +295,13 @@ impl<'a, S> Building<'a, S> {
         let plain = Parameters::new(entries.iter().cloned());
         let mut ends: Vec<ResourceId> = Vec::with_capacity(bases.len());
         let mut reported: FxHashSet<(Option<&'static str>, String)> = FxHashSet::default();
-        for (name, base, mut meta) in bases {
+        for base in bases {
+            let Base {
+                name,
+                parameters: base,
+                mut meta,
+                host,
+            } = base;
             if name.is_empty() {
                 continue;
             }
@@ -306,16 +327,12 @@ impl<'a, S> Building<'a, S> {
             self.diagnostics
                 .extend(refused.map(|refused| refused.shown_at(head)));
             let hidden = meta.hidden || settings.unknown.contains(MetaName::Hidden);
+            let mut found = Vec::new();
             if fits && is_named && !hidden {
-                for invalid in invalid(schema, &id.name, &parameters, &meta) {
-                    if reported.insert((invalid.parameter, invalid.message.clone())) {
-                        self.report_invalid(&id, invalid, &spans);
-                    }
-                }
+                found = invalid(schema, &id.name, &parameters, &meta);
             }
-            ends.push(id.clone());
-            self.output.resources.push(Arc::new(DesiredResource {
-                id,
+            let resource = DesiredResource {
+                id: id.clone(),
                 schema,
                 parameters,
                 meta: meta.into(),
@@ -323,7 +340,21 @@ impl<'a, S> Building<'a, S> {
                 parameter_spans: spans.clone(),
                 chain: self.chain.cloned(),
                 members: DesiredMembers::default(),
-            }));
+            };
+            if let Some(host) = &host
+                && let Some(why) = self.unusable(&resource, &found, &spans)
+            {
+                self.diagnostics
+                    .push(left_out(&id, host, &why, self.statement.span, self.language));
+                continue;
+            }
+            for invalid in found {
+                if reported.insert((invalid.parameter, invalid.message.clone())) {
+                    self.report_invalid(&id, invalid, &spans);
+                }
+            }
+            ends.push(id);
+            self.output.resources.push(Arc::new(resource));
         }
         self.edges(&ends);
         self.output
@@ -463,6 +494,31 @@ impl<'a, S> Building<'a, S> {
         self.report(found.shown_at(item));
     }
 
+    /// Why a collected resource is left out, whatever the statement sets. The other resources of the program do not wait for it.
+    fn unusable(
+        &self,
+        resource: &DesiredResource,
+        invalid: &[Invalid],
+        spans: &[(&'static str, Span)],
+    ) -> Option<String> {
+        let is_of_statement = |invalid: &Invalid| {
+            let mut written = spans.iter();
+            written.any(|(name, _)| Some(*name) == invalid.parameter)
+        };
+        if let Some(wrong) = invalid.iter().find(|invalid| !is_of_statement(invalid)) {
+            let parameter = wrong.parameter.map_or(String::new(), |name| format!("`{name}` "));
+            return Some(format!("{parameter}{}", wrong.message));
+        }
+        if resource.schema.merge.is_some() {
+            return None;
+        }
+        let mut others = self.output.resources.iter();
+        let other = others.find(|other| other.id == resource.id)?;
+        let is_same = other.parameters == resource.parameters && other.meta.is_same(&resource.meta);
+        (!is_same)
+            .then(|| "another host exports the same name with other parameters, and comes first".to_owned())
+    }
+
     fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
         let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
         let place = place.map_or((self.statement.head, false), |(_, span)| (*span, true));
@@ -503,6 +559,20 @@ impl<'a, S> Building<'a, S> {
             }
         }
     }
+}
+
+/// Reports a resource of another host that is left out.
+pub(crate) fn left_out(
+    id: &ResourceId,
+    host: &str,
+    why: &str,
+    statement: Span,
+    language: &dyn Language,
+) -> Diagnostic {
+    let message = format!("`{id}` of the host `{host}` cannot be collected: {why}");
+    let problem = Problem::BadCollect(CollectProblem::Unreadable);
+    let error = Finding::error(problem, statement, message).tell(language);
+    error.as_warning("this resource is left out, and the rest of the program is applied")
 }
 
 /// The meta parameters of a statement.

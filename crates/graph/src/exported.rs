@@ -12,10 +12,10 @@ use serde_json::{Value as Json, json};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_value::{Map, Marks, Type, Value, format_float};
 
+use crate::build::left_out;
 use crate::{
-    CollectProblem, CollectedResource, DesiredResource, Finding, KindSchema, Language, Link, MetaName,
-    MetaParameters, Parameters, Problem, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat,
-    build_collected, read_collect,
+    CollectedResource, DesiredResource, KindSchema, Language, Link, MetaName, MetaParameters, Parameters,
+    ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, build_collected, read_collect,
 };
 
 /// The version that is written; others are not read.
@@ -78,7 +78,11 @@ pub fn encode_exported(resource: &DesiredResource) -> Result<ExportedText, Strin
 ///
 /// # Errors
 /// Why it cannot be read: it is damaged, of another version, or does not fit the kind as this host knows it.
-pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<CollectedResource, String> {
+pub fn decode_exported(
+    schema: &KindSchema,
+    (name, host): (&str, &str),
+    data: &str,
+) -> Result<CollectedResource, String> {
     let document: Json = serde_json::from_str(data).map_err(|_| damaged())?;
     if document["version"] != json!(VERSION) {
         return Err("it was exported by another version".to_owned());
@@ -117,6 +121,7 @@ pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<Co
     }
     Ok(CollectedResource {
         name: name.into(),
+        host: host.into(),
         parameters: Parameters::new(entries),
         meta,
     })
@@ -164,15 +169,11 @@ pub fn build_collect<S>(
             continue;
         }
         let Some(schema) = statement.schema else { continue };
-        match decode_exported(schema, &name, &data) {
+        match decode_exported(schema, (&name, &host), &data) {
             Ok(collected) => found.push(collected),
-            Err(problem) => {
-                let message = format!(
-                    "`{}[{name}]` of the host `{host}` cannot be collected: {problem}",
-                    schema.kind
-                );
-                let problem = Problem::BadCollect(CollectProblem::Unreadable);
-                diagnostics.push(Finding::error(problem, statement.span, message).tell(language));
+            Err(why) => {
+                let id = ResourceId::new(schema.kind, name);
+                diagnostics.push(left_out(&id, &host, &why, statement.span, language));
             }
         }
     }

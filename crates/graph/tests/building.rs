@@ -306,6 +306,7 @@ fn collecting_sets_the_body_over_what_was_found() {
         meta.set(name, &value).expect("it is valid");
     }
     let found = CollectedResource {
+        host: "h".into(),
         name: "a".into(),
         parameters: Parameters::new([("anotherstr", Value::str("far")), ("int8", Value::Int(1))]),
         meta,

@@ -115,8 +115,8 @@ pub fn mounted_at(point: &Path) -> io::Result<Option<MountedFileSystem>> {
     Ok(table.under(point).filter(|found| found.point == point).cloned())
 }
 
-/// Sets the flags of a mount point, as the kernel lists them (`nosuid`, `noatime`): those that are not named do not hold afterwards. The file
-/// system itself stays as it is.
+/// Sets the flags of a mount point, as the kernel lists them (`nosuid`, `noatime`): all others are cleared. The options of
+/// the file system itself do not change.
 ///
 /// # Errors
 /// When the kernel refuses it.
@@ -133,7 +133,7 @@ pub fn set_flags(point: &Path, flags: &[&str]) -> io::Result<()> {
     let named = KNOWN.into_iter().filter(|(name, _)| flags.contains(name));
     let mut set = named.fold(MountFlags::BIND, |all, (_, flag)| all | flag);
     if !set.intersects(MountFlags::NOATIME | MountFlags::STRICTATIME) {
-        // Without a word of it the kernel would leave it as it is.
+        // The kernel keeps the current setting unless a call names one.
         set |= MountFlags::RELATIME;
     }
     Ok(mount_remount(point, set, "")?)

@@ -48,7 +48,7 @@ pub struct LocalMachine {
 
 impl LocalMachine {
     /// Opens this machine for a program, with its state below `prefix`, an absolute path. `kinds` are those that resources can be exported of. Shared data is in the store, or in files
-    /// below `prefix` without one.
+    /// below `prefix` without one. With `waits`, programs wait for a store that is away; else what they read from it fails.
     pub fn open(
         kinds: Vec<String>,
         reporter: &Reporter,
@@ -56,12 +56,14 @@ impl LocalMachine {
         prefix: PathBuf,
         store: Option<Arc<dyn Store>>,
         presence: Presence,
+        waits: bool,
     ) -> Result<LocalMachine, Failure> {
         let prefix = AbsolutePath::new(prefix)
             .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
         let host = Host::new(command_path(reporter))
             .map_err(|error| Failure::io("prepare for watching files", &error))?;
         let host = Arc::new(host);
+        let is_of_cluster = store.is_some();
         let (store, key) = match store {
             Some(store) => {
                 let key = match presence {
@@ -75,7 +77,13 @@ impl LocalMachine {
             None => (store_of_one_machine(prefix.join("world"), &host.watches), None),
         };
         let world = SharedWorld::new(store, hostname, key, kinds, reporter.clone());
-        let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
+        let mut world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
+        if is_of_cluster && presence == Presence::Member {
+            world = world.remembering(prefix.join("local/shared"), host.committer.clone());
+        }
+        if !waits {
+            world = world.without_waiting();
+        }
         if presence == Presence::Member {
             world.publish_key();
         }

@@ -1,4 +1,4 @@
-//! A file that several resources edit, each some of it: what it is for automatic edges, and who decides which part.
+//! A file that several resources edit, each a part of it: its identities, its order and its claims.
 
 use setpoint_engine::{Claim, Identity, Sort, Stake, Wanted};
 use setpoint_host::files::AbsolutePath;
@@ -9,7 +9,7 @@ use crate::sorts::{EDITED_FILE, FILE};
 /// A file as programs name it: by its path, or with `~` by whose home it is in.
 #[derive(Debug, Clone)]
 pub(crate) struct EditedFile {
-    /// As a file; what is in a home is no other file's.
+    /// The path, or the name with `~`, which matches no path.
     file: Identity,
     is_path: bool,
 }
@@ -32,7 +32,7 @@ impl EditedFile {
         }
     }
 
-    /// That it is edited, for those who would remove what nobody manages.
+    /// Its identities, so that `purge` spares it.
     pub(crate) fn identities(&self) -> Vec<Identity> {
         let edited = Identity {
             sort: &EDITED_FILE,
@@ -41,7 +41,7 @@ impl EditedFile {
         self.is_path.then_some(edited).into_iter().collect()
     }
 
-    /// What comes before whoever edits it: who makes it, or else its directory.
+    /// The resources that come before an edit: one that makes the file, and the nearest that makes or mounts a directory above it.
     pub(crate) fn wanted(&self) -> Vec<Wanted> {
         match self.is_path {
             true => vec![
@@ -52,7 +52,7 @@ impl EditedFile {
         }
     }
 
-    /// That some of it is edited, and which parts.
+    /// The claim of an editor, with those of the parts that it decides.
     pub(crate) fn claims(&self, parts: impl IntoIterator<Item = Claim>) -> Vec<Claim> {
         let own = Claim {
             place: self.file.clone(),
@@ -61,7 +61,7 @@ impl EditedFile {
         std::iter::once(own).chain(parts).collect()
     }
 
-    /// A part of it.
+    /// The claim of one part.
     pub(crate) fn part(&self, sort: &'static Sort, part: &[u8], stake: Stake) -> Claim {
         Claim::of_part(sort, &self.file.key, part, stake)
     }

@@ -102,11 +102,14 @@ impl Candidacy {
     }
 }
 
-/// Who is chosen of those who stand, when these were chosen before, in the order in which they were. Where options differ, those of the last host
-/// by name hold.
+/// The hosts that are chosen of the candidates, when these were chosen before, in the order in which they were.
+///
+/// Where options differ, those of the host that decides hold, or else those with the smallest `max`: a host that writes a larger number
+/// changes nothing for the others.
 #[must_use]
-pub fn elected(candidates: &BTreeMap<String, Candidacy>, before: &[String]) -> Vec<String> {
-    let Some(Candidacy { strategy, max, .. }) = candidates.values().next_back() else {
+pub fn elected(candidates: &BTreeMap<String, Candidacy>, before: &[String], decider: &str) -> Vec<String> {
+    let smallest = || candidates.values().min_by_key(|candidacy| candidacy.max);
+    let Some(Candidacy { strategy, max, .. }) = candidates.get(decider).or_else(smallest) else {
         return Vec::new();
     };
     let mut chosen: Vec<String> = Vec::new();
@@ -199,7 +202,7 @@ mod tests {
 
     fn chosen(hosts: &[&str], max: u32, strategy: Strategy, before: &[&str]) -> Vec<String> {
         let before: Vec<String> = before.iter().map(|host| (*host).to_owned()).collect();
-        elected(&standing(hosts, max, strategy), &before)
+        elected(&standing(hosts, max, strategy), &before, "")
     }
 
     #[test]
@@ -215,6 +218,17 @@ mod tests {
             ["a", "b"]
         );
         assert_eq!(chosen(&[], 2, Strategy::Kept, &["c"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_host_that_writes_a_larger_number_changes_nothing_for_the_others() {
+        let mut candidates = standing(&["a", "b", "c"], 1, Strategy::Kept);
+        candidates.extend(standing(&["z"], 100, Strategy::Alphabetical));
+        let before = ["b".to_owned()];
+        assert_eq!(elected(&candidates, &before, "other"), ["b"]);
+        assert_eq!(elected(&candidates, &before, "a"), ["b"]);
+        let own = elected(&candidates, &before, "z");
+        assert_eq!(own.len(), 4, "who decides has its own options");
     }
 
     #[test]
@@ -249,12 +263,12 @@ mod tests {
             let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
             let strategy = if kept { Strategy::Kept } else { Strategy::Alphabetical };
             let candidates = standing(&hosts, max, strategy);
-            let result = elected(&candidates, &before);
+            let result = elected(&candidates, &before, "");
             prop_assert_eq!(result.len(), hosts.len().min(max as usize));
             for (index, host) in result.iter().enumerate() {
                 prop_assert!(candidates.contains_key(host) && !result[..index].contains(host));
             }
-            prop_assert_eq!(elected(&candidates, &result), result.clone(), "it stays when nothing changes");
+            prop_assert_eq!(elected(&candidates, &result, ""), result.clone(), "it stays when nothing changes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What encloses a path: the directories and the mount points above it. Whatever makes or mounts one of them comes before what is in it.
+//! The directories and mount points above a path. A resource that makes or mounts one of them comes before those in it.
 
 use setpoint_engine::{Identity, Wanted, WantedOrder, WantedReach};
 use setpoint_host::files::AbsolutePath;
@@ -10,7 +10,7 @@ pub(crate) fn file(path: &AbsolutePath) -> Identity {
     FILE.identity(path.cleaned().as_bytes())
 }
 
-/// What comes before something in a directory: the resource that is nearest above it.
+/// The edge from the nearest resource above a path.
 pub(crate) fn wanted(path: &Identity) -> Wanted {
     Wanted {
         order: WantedOrder::FoundFirst,
@@ -21,7 +21,7 @@ pub(crate) fn wanted(path: &Identity) -> Wanted {
     }
 }
 
-/// What comes after something that goes: that what it is mounted in is unmounted.
+/// The edge from a resource that removes a path to one that unmounts a directory above it.
 pub(crate) fn wanted_to_go(path: &Identity) -> Wanted {
     Wanted {
         order: WantedOrder::FoundAfter,
@@ -30,7 +30,7 @@ pub(crate) fn wanted_to_go(path: &Identity) -> Wanted {
     }
 }
 
-/// What comes before something that works in a directory: that directory, or the resource that is nearest above it.
+/// The edge to a resource that works in a directory: from the directory itself, or the nearest resource above it.
 pub(crate) fn wanted_in(directory: &AbsolutePath) -> Wanted {
     let directory = directory.cleaned();
     let directory = directory.as_bytes();

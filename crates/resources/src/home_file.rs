@@ -22,7 +22,7 @@ pub(crate) fn refused(file: &str) -> Option<Invalid> {
     }
 }
 
-/// What comes before whoever edits such a file: who makes it or its directory, and the user whose home it is in.
+/// The resources that come before an edit of such a file: those that make it or its directory, and the user whose home it is in.
 pub(crate) fn wanted(file: &str) -> Vec<Wanted> {
     let user = file.strip_prefix('~').and_then(|rest| rest.split_once('/'));
     match user {

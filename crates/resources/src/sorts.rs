@@ -54,7 +54,7 @@ pub static KERNEL_PARAMETER: Sort = Sort::exact("kernel parameter");
 /// The names of the machine.
 pub static HOST_NAME: Sort = Sort::exact("parameter");
 
-/// What is open in a zone of firewalld, by zone.
+/// Open services and ports of firewalld, by zone.
 pub static OPENING: Sort = Sort::exact("opening");
 
 /// Settings of users, by user.

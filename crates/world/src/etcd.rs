@@ -167,11 +167,17 @@ impl Store for EtcdStore {
                 .await
         };
         let known = connection.known();
-        let answer = match ask().await {
-            // Whoever is not let in has changed nothing; a login may have run out.
-            Err(StoreError::NotLetIn { .. }) => ask().await?,
-            answer => answer?,
-        };
+        let mut answer = ask().await;
+        for _ in 0..connection.options.endpoints.len() {
+            match &answer {
+                // A login may have run out, or another member may take it: nothing was changed.
+                Err(StoreError::NotLetIn { .. }) => {}
+                Err(error) if error.is_passing() && !error.is_ambiguous() => {}
+                _ => break,
+            }
+            answer = ask().await;
+        }
+        let answer = answer?;
         match answer.succeeded {
             true => {
                 let revision = revision_of(answer.revision());
@@ -232,11 +238,15 @@ impl Connection {
             self.ask(false, async |calls: Calls| calls.transact(request).await)
                 .await
         };
-        let answer = match ask().await {
-            // Another member may answer, and nothing was changed.
-            Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
-            answer => answer?,
-        };
+        let mut answer = ask().await;
+        // Another member may answer, and nothing was changed.
+        for _ in 0..self.options.endpoints.len() {
+            if !matches!(answer, Err(StoreError::Away { .. } | StoreError::NotLetIn { .. })) {
+                break;
+            }
+            answer = ask().await;
+        }
+        let answer = answer?;
         // What reads nothing is not asked of all members, and one may be behind.
         if let Some(header) = answer.header.as_ref().filter(|_| !request.success.is_empty()) {
             self.has_read(&before, header);

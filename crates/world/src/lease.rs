@@ -76,6 +76,14 @@ impl Lease {
         let _ = is_lost.wait_for(|is_lost| *is_lost).await;
     }
 
+    /// The same, for who does not hold it. A lease that is dropped counts as lost.
+    pub fn loss(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut is_lost = self.is_lost.clone();
+        async move {
+            let _ = is_lost.wait_for(|is_lost| *is_lost).await;
+        }
+    }
+
     /// Ends it at once, and with it all keys that go with it.
     ///
     /// # Errors

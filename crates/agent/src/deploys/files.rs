@@ -1,13 +1,9 @@
 //! The files of a deploy: in the store, and on a host.
 
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Write;
 
 use flate2::Compression;
-use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use setpoint_world::{Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction};
 use sha2::{Digest, Sha256};
@@ -24,7 +20,7 @@ pub const FILES: &str = "/fs/deploy/";
 pub const STORAGE: &str = "/storage/{sha256}";
 
 /// How much of a file is in one value, before it is compressed: etcd takes no request of more than 1.5 MiB.
-const PART: usize = 1 << 20;
+pub(super) const PART: usize = 1 << 20;
 
 /// How many keys are deleted at once: a transaction of etcd has at most 128 operations.
 pub(super) const AT_ONCE: usize = 100;
@@ -66,39 +62,39 @@ impl ListedFile {
 
 /// Which files a deploy has.
 #[derive(Debug, Serialize, Deserialize)]
-struct Files {
+pub(super) struct Files {
     version: u32,
-    files: Vec<File>,
+    pub(super) files: Vec<File>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct File {
-    path: String,
-    mode: u32,
+pub(super) struct File {
+    pub(super) path: String,
+    pub(super) mode: u32,
     #[serde(flatten)]
-    content: Content,
+    pub(super) content: Content,
 }
 
 /// What is in a file: so many bytes, of this hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Content {
-    sha256: String,
-    size: u64,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) sha256: String,
+    pub(super) size: u64,
 }
 
 impl Content {
-    fn of(bytes: &[u8]) -> Content {
+    pub(super) fn of(bytes: &[u8]) -> Content {
         Content {
             sha256: hexadecimal(&Sha256::digest(bytes)),
             size: bytes.len() as u64,
         }
     }
 
-    fn part(&self, number: usize) -> Key {
+    pub(super) fn part(&self, number: usize) -> Key {
         Key::new(format!("{STORAGE}{}/{number}", self.sha256)).expect("it is not empty")
     }
 
-    fn parts(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         let parts = self.size.div_ceil(PART as u64);
         usize::try_from(parts).unwrap_or(usize::MAX)
     }
@@ -240,7 +236,7 @@ impl Deploys {
     }
 
     /// The files under a key.
-    async fn files(&self, key: &str) -> Result<(Content, Files), NotFetched> {
+    pub(super) async fn files(&self, key: &str) -> Result<(Content, Files), NotFetched> {
         let damaged = |why: &str| NotFetched::Damaged(format!("the files of the deploy are damaged: {why}"));
         let key = Key::new(key).map_err(|_| damaged("it has none"))?;
         let found = self.store.read(&[key.clone().into()]).await?;
@@ -283,48 +279,6 @@ impl Deploys {
     pub async fn file_content(&self, file: &ListedFile) -> Result<Vec<u8>, NotFetched> {
         self.content(&file.content).await
     }
-
-    /// Fetches the files under a key into a directory that is not there yet: all of them, or nothing.
-    pub(crate) async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
-        let (_, files) = self.files(key).await?;
-        let temporary = directory.with_extension("arriving");
-        let here = |error| NotFetched::Here {
-            path: temporary.display().to_string(),
-            error,
-        };
-        remove(&temporary).map_err(here)?;
-        std::fs::create_dir_all(&temporary).map_err(here)?;
-        for file in &files.files {
-            let bytes = self.content(&file.content).await?;
-            write(&temporary.join(&file.path[1..]), &bytes, file.mode).map_err(here)?;
-        }
-        put_in_place(&temporary, directory).map_err(here)
-    }
-
-    async fn content(&self, content: &Content) -> Result<Vec<u8>, NotFetched> {
-        let shown = &content.sha256;
-        let damaged =
-            |why: &str| NotFetched::Damaged(format!("the file {shown} in the store is damaged: {why}"));
-        if content.size > LARGEST {
-            return Err(damaged("it is too large"));
-        }
-        let mut bytes = Vec::new();
-        for number in 0..content.parts() {
-            let found = self.store.read(&[content.part(number).into()]).await?;
-            let entry = found
-                .all()
-                .next()
-                .ok_or_else(|| damaged("a part of it is missing"))?;
-            let part = ZlibDecoder::new(&entry.value[..])
-                .take(PART as u64 + 1)
-                .read_to_end(&mut bytes);
-            part.map_err(|error| damaged(&error.to_string()))?;
-        }
-        match Content::of(&bytes).sha256 == *shown {
-            true => Ok(bytes),
-            false => Err(damaged("it has another hash")),
-        }
-    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -343,47 +297,6 @@ fn is_inside(path: &str) -> bool {
     parts.is_some_and(|mut parts| parts.all(|part| !["", ".", ".."].contains(&part) && !part.contains('\0')))
 }
 
-fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    // No more than a file of a program needs: it comes from elsewhere.
-    let file = options
-        .write(true)
-        .create_new(true)
-        .mode(mode & 0o755 | 0o400)
-        .open(path);
-    let mut file = file?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Puts a directory where another one may be, at once: whoever is killed meanwhile has one of them whole.
-fn put_in_place(new: &Path, directory: &Path) -> std::io::Result<()> {
-    match renameat_with(CWD, new, CWD, directory, RenameFlags::EXCHANGE) {
-        // What was there is at the other place now.
-        Ok(()) => remove(new)?,
-        Err(Errno::NOENT) => std::fs::rename(new, directory)?,
-        // Some file systems cannot exchange.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            remove(directory)?;
-            std::fs::rename(new, directory)?;
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let parent = directory.parent().unwrap_or(Path::new("/"));
-    std::fs::File::open(parent)?.sync_all()
-}
-
-fn remove(directory: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -391,26 +304,6 @@ mod tests {
     use setpoint_world::{MemoryStore, Selection, Store};
 
     use super::*;
-
-    #[test]
-    fn a_directory_takes_the_place_of_another_one_or_of_none() {
-        let root = tempfile::tempdir().unwrap();
-        let place = root.path().join("1");
-        for text in ["one", "two"] {
-            let new = root.path().join("1.arriving");
-            write(&new.join("below/main.mcl"), text.as_bytes(), 0o644).unwrap();
-            put_in_place(&new, &place).unwrap();
-            assert_eq!(
-                std::fs::read_to_string(place.join("below/main.mcl")).unwrap(),
-                text
-            );
-            assert_eq!(
-                std::fs::read_dir(root.path()).unwrap().count(),
-                1,
-                "nothing else is left"
-            );
-        }
-    }
 
     fn file(path: &str, mode: u32, content: &[u8]) -> DeployedFile {
         DeployedFile {

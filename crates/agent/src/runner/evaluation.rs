@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::Submitted;
 use setpoint_flow::{Evaluator, Language, Step, Stop};
-use setpoint_graph::{DesiredGraph, Finding};
+use setpoint_graph::{CollectProblem, DesiredGraph, Finding, Problem};
 use setpoint_host::sync::Mutex;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposing;
@@ -230,6 +230,11 @@ impl Work {
         let mut found = step.diagnostics;
         // What a loop or class comes to in each round is one mistake.
         found.merge(sources);
+        let unreadable = language.code(&Problem::BadCollect(CollectProblem::Unreadable));
+        let lacks_collected = found.iter().any(|one| one.code.code == unreadable.code);
+        self.surroundings
+            .lacks_collected
+            .store(lacks_collected, Ordering::Relaxed);
         let mut is_rejected = false;
         if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
             match self.submit(graph, sources) {

@@ -27,8 +27,8 @@ use crate::session::Session;
 
 /// Check a program: syntax, modules, names, types, values, resources, edges, layout
 ///
-/// Nothing is asked of this machine. What depends on a machine, such as a fact, a file or the time, is not known; everything else is as
-/// `setpoint run` will find it.
+/// The command asks this machine for nothing. Values that depend on a machine, such as facts, files and the time, stay unknown. Everything
+/// else is as in `setpoint run`.
 ///
 /// A file that is not formatted is a warning; `setpoint fmt --check` is the one that fails.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ mod waiting;
 use std::time::Duration;
 
 use clap::Args;
-use setpoint_agent::deploys::{Commits, Deploys, Frontend, NotAdded, Record, Rollout, record_of};
+use setpoint_agent::deploys::{Commits, Deploys, Frontend, NotAdded, Record, Rollout, Stored, record_of};
 use setpoint_diagnostics::{did_you_mean, visible};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
@@ -21,7 +21,7 @@ use crate::prefix_arguments::PrefixArguments;
 use crate::process::warn_of_foreign_text;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
-use commits::commits;
+use commits::Repository;
 use rollout::Waves;
 pub(super) use waiting::shown;
 use waiting::wait_for_members;
@@ -164,9 +164,11 @@ fn publish(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<u8, Failure> {
     let output = &session.output;
-    let commits = match arguments.no_git {
-        true => Commits::default(),
-        false => commits(arguments.force)?,
+    let repository = match arguments.no_git {
+        true => None,
+        false => Some(Repository::of(std::path::Path::new(
+            arguments.program.words().last().map_or("", String::as_str),
+        ))?),
     };
     let compilation = match arguments.program.words() == ["empty"] {
         true => None,
@@ -186,6 +188,9 @@ fn publish(
                 return Ok(exit_code::WRONG);
             }
             warn_of_foreign_text(&compilation.files().unwrap_or_default(), output);
+            if let Some(repository) = &repository {
+                repository.must_have(&compilation.program_files(String::new())?.places())?;
+            }
             Some(compilation)
         }
     };
@@ -194,7 +199,7 @@ fn publish(
         arguments,
         deploys,
         compilation.as_ref(),
-        &commits,
+        repository.as_ref(),
     ))
 }
 
@@ -203,28 +208,20 @@ async fn publish_compiled(
     arguments: &Arguments,
     deploys: &Deploys,
     compilation: Option<&Compilation>,
-    commits: &Commits,
+    repository: Option<&Repository>,
 ) -> Result<u8, Failure> {
     let output = &session.output;
     let unread = |error| cannot("read the deploys", error);
     let newest = deploys.newest().await.map_err(unread)?;
-    if let Some(hash) = &commits.hash {
-        output.say(Importance::Info, format!("commit {hash}"));
-    }
     let id = newest + 1;
     let before = deploys.get(newest).await.map_err(unread)?;
-    let mut commits = commits.clone();
-    let is_same = before
-        .as_ref()
-        .is_some_and(|one| one.hash.is_some() && one.hash == commits.hash);
-    if is_same && before.is_some_and(|one| one.copy_of().is_some()) {
-        // Somebody went back since: it is published again.
-        commits.previous.clone_from(&commits.hash);
-    } else if is_same && !arguments.force {
-        let why = format!("deploy {newest} is of this commit already");
-        let failure = cannot("deploy", format!("there is nothing new to deploy: {why}"));
-        return Err(failure.hint("`--force` deploys it all the same"));
-    }
+    let commits = match repository {
+        Some(repository) => {
+            output.say(Importance::Info, format!("commit {}", repository.head));
+            commits_after(repository, newest, before.as_ref(), arguments.force)?
+        }
+        None => Commits::default(),
+    };
     let waves = Waves::of(arguments)?;
     let first = match &waves {
         Some(waves) => Some(waves.first(deploys, id).await?),
@@ -249,6 +246,36 @@ async fn publish_compiled(
     })?;
     output.say(Importance::Notice, format!("success, id: {id}"));
     arrive(session, deploys, id, first, arguments).await
+}
+
+/// The commits that a deploy is between. Without `force` it must follow the one before.
+fn commits_after(
+    repository: &Repository,
+    newest: u64,
+    before: Option<&Stored>,
+    force: bool,
+) -> Result<Commits, Failure> {
+    let commits = |previous| Commits {
+        hash: Some(repository.head.clone()),
+        previous,
+    };
+    let Some(before) = before.filter(|_| !force) else {
+        return Ok(commits(None));
+    };
+    let Some(hash) = &before.hash else {
+        let why = format!("deploy {newest} is of no commit, so nothing can follow it");
+        return Err(
+            cannot("deploy", why).hint("`--force` deploys it all the same, `--no-git` without commits")
+        );
+    };
+    // A rollback keeps the commit that was newest, which can be published again.
+    if *hash == repository.head && before.copy_of().is_none() {
+        let why = format!("deploy {newest} is of this commit already");
+        let failure = cannot("deploy", format!("there is nothing new to deploy: {why}"));
+        return Err(failure.hint("`--force` deploys it all the same"));
+    }
+    repository.must_follow(hash, newest)?;
+    Ok(commits(Some(hash.clone())))
 }
 
 /// Steers a deploy that was published to its hosts, and waits for them, as far as the command line says so.

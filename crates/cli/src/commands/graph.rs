@@ -95,6 +95,7 @@ impl Arguments {
             Prefix::place(self.prefix.clone())?,
             self.store.open(&session.output)?,
             Presence::Onlooker,
+            false,
         )
     }
 

@@ -308,6 +308,7 @@ fn keep(
         }),
         store,
         only_looks: arguments.noop,
+        ends_soon: arguments.once,
         raise_watch_limits: !arguments.no_raise_limits,
         follow_values: !arguments.no_stream_watch,
         watch_program: arguments.watch,

@@ -1,5 +1,6 @@
 //! Hosts that share a real etcd.
 
+mod away;
 mod crash;
 mod deploys;
 mod faults;

@@ -33,7 +33,7 @@ fn a_run_mounts_mounts_otherwise_and_unmounts() {
         repairs(&scratch("options => {\"size\" => \"2m\", \"ro\" => \"\",},"), &["fstab", "options"]);
         assert_eq!(text(Path::new("/etc/fstab")), with("size=2m,ro"));
         assert!(Path::new("/srv/a b/kept").exists(), "it was not unmounted for that");
-        // What was taken out of the program goes from what is mounted: what nobody writes has a default.
+        // An option that leaves the program also leaves the mounted file system.
         repairs(&scratch("options => {\"size\" => \"2m\", \"noatime\" => \"\", \"noexec\" => \"\",},"), &["fstab", "options"]);
         repairs(&scratch("options => {\"size\" => \"2m\",},"), &["fstab", "options"]);
         let held = || shell("findmnt -n -o OPTIONS '/srv/a b'");
@@ -42,7 +42,7 @@ fn a_run_mounts_mounts_otherwise_and_unmounts() {
         shell("mount -o remount,ro '/srv/a b'");
         repairs(&scratch("options => {\"size\" => \"2m\",},"), &["options"]);
         assert!(!of(&held()), "{}", held());
-        // What stands for several flags is written before what is said plainly.
+        // An option that stands for several flags comes first.
         repairs(&scratch("options => {\"size\" => \"2m\", \"user\" => \"\", \"exec\" => \"\",},"), &["fstab", "options"]);
         assert_eq!(text(Path::new("/etc/fstab")), with("size=2m,user,exec"));
         assert!(held().contains("nosuid") && !held().contains("noexec"), "{}", held());

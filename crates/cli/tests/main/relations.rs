@@ -1,4 +1,4 @@
-//! What follows from what resources are, whatever the machine: which come before which, and which cannot be in one program.
+//! Order and conflicts of resources, as far as they follow from the program alone.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use setpoint_testing::Hermetic;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
-/// What `check` says of a program: the messages of its errors.
+/// The messages of the errors that `check` finds.
 fn errors(program: &str) -> Vec<String> {
     let place = Hermetic::new();
     place.write("p.mcl", program);
@@ -19,7 +19,7 @@ fn errors(program: &str) -> Vec<String> {
         .collect()
 }
 
-/// Programs of two resources, each with what is wrong with the two; nothing where both can be.
+/// Programs of two resources, each with the expected error; the empty text where there is none.
 const PAIRS: &[(&str, &str)] = &[
     (
         r#"sysctl "a.b" { value => "1", path => "/etc/sysctl.d/x.conf", } sysctl "a/b" { value => "2", path => "/etc/sysctl.d/x.conf", }"#,

@@ -1,4 +1,4 @@
-//! What the resources of a graph decide: no two may want different things of one place.
+//! The places that the resources of a graph decide. No two resources may want different things of one place.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::{Claim, Identity, Resource, Stake};
 /// So much of a part's name is shown, in characters.
 const SHOWN_PART: usize = 60;
 
-/// Who wants what of which place.
+/// The claims of all resources of a graph, by place.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// Those who write all of a place are not in it: there are many of them, and their identities tell who they are.
+    /// Claims of whole files are left out: there are many, and an identity of the resource finds each of them.
     by_place: FxHashMap<Identity, SmallVec<[(ResourceId, Stake); 1]>>,
     places: FxHashMap<ResourceId, Vec<Identity>>,
 }
 
-/// What resources that are new or changed decide.
+/// The claims of resources that are new or changed.
 pub(super) type FreshClaims = Vec<(ResourceId, Vec<Claim>)>;
 
-/// Who wants what of one place.
+/// The claims of one place.
 type Claimants = BTreeMap<ResourceId, Stake>;
 
 impl Claims {
-    /// Takes what is new or changed in a graph.
+    /// Takes the changes of a graph.
     pub(super) fn update(&mut self, change: &GraphChange, fresh: FreshClaims) {
         let changed = change.changed.iter().map(|(old, _)| old);
         for resource in change.removed.iter().chain(changed) {
@@ -57,7 +57,7 @@ impl Claims {
 }
 
 impl Preparer {
-    /// What those decide that were made anew. What undoes an earlier resource decides nothing, and of what is not known nothing is said.
+    /// The claims of new instances. A resource that undoes an earlier one claims nothing, and neither does one with unknown parameters.
     pub(super) fn claims_of(&self, graph: &DesiredGraph, instances: &Instances) -> FreshClaims {
         let fresh = instances.iter().filter(|(id, _)| {
             let resource = graph.resources.get(*id);
@@ -69,7 +69,7 @@ impl Preparer {
             .collect()
     }
 
-    /// Resources that want something else of a place than another one of the graph does: all but the first by name are told.
+    /// The disagreements of new claims with each other and with those of the rest of the graph.
     pub(super) fn conflicts(&self, graph: &DesiredGraph, fresh: &FreshClaims) -> Vec<Finding> {
         let is_whole = |claim: &Claim| claim.stake == Stake::Whole;
         if self.claims.by_place.is_empty() && fresh.iter().all(|(_, claims)| claims.iter().all(is_whole)) {
@@ -98,7 +98,7 @@ impl Preparer {
         findings
     }
 
-    /// Adds those who want something of a place and did not change.
+    /// Adds the claims of resources that did not change.
     fn add_staying(
         &self,
         graph: &DesiredGraph,
@@ -133,12 +133,12 @@ impl Preparer {
     }
 }
 
-/// What a resource decides. A panic costs the comparison with others, not the graph.
+/// The claims of a resource. A panic costs the comparison with others, not the graph.
 fn claims(resource: &dyn Resource) -> Vec<Claim> {
     guarded("say what it decides", || resource.claims()).unwrap_or_default()
 }
 
-/// Those who disagree with one before them, each with that one.
+/// The pairs of resources that disagree, each with its finding.
 fn disagreements(
     graph: &DesiredGraph,
     place: &Identity,
@@ -174,7 +174,7 @@ fn disagreements(
     findings
 }
 
-/// A place by its key; of a part that may be secret only what it is in.
+/// A place as users read it. A secret part is left out.
 fn shown(place: &Identity, is_secret: bool) -> String {
     let key = String::from_utf8_lossy(&place.key);
     match key.split_once('\0') {

@@ -110,6 +110,15 @@ impl ProgramFiles {
         })
     }
 
+    /// The places on this machine where they lie.
+    pub fn places(&self) -> Vec<std::path::PathBuf> {
+        let places = self.files.values().filter_map(|file| match file {
+            Lies::At(file) => self.loader.real_path(file).ok(),
+            Lies::Nowhere(_) => None,
+        });
+        places.collect()
+    }
+
     /// All of them, where they lie. What lies nowhere is what was compiled.
     pub fn listed(&self, texts: &SourceMap) -> Vec<ProgramFile> {
         let listed = self.files.iter().map(|(path, file)| {

@@ -19,6 +19,7 @@
 pub mod elections;
 pub mod exports;
 pub mod keys;
+mod memory;
 mod mirror;
 mod reader;
 mod secrets;
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 use setpoint_diagnostics::visible;
 use setpoint_engine::Failure;
 use setpoint_host::Host;
-use setpoint_host::files::AbsolutePath;
+use setpoint_host::files::{AbsolutePath, Committer};
 use setpoint_host::sync::Mutex;
 use setpoint_host::watch::WatchHub;
 use setpoint_world::{FileStore, Key, Selection, Store, StoreError};
@@ -43,6 +44,7 @@ use crate::host_key::HostKey;
 use crate::report::{Importance, Reporter};
 use elections::Standing;
 use exports::OwnExports;
+use memory::{Memories, Memory};
 use mirror::Mirror;
 use secrets::Unreadable;
 pub use secrets::{KEYS, host_of_key, key_of};
@@ -65,8 +67,14 @@ struct Member {
     own_exports: tokio::sync::Mutex<OwnExports>,
     /// What is followed, as long as somebody looks at it.
     mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
+    /// Whether programs wait for a store that is away.
+    waits: bool,
+    /// Where what programs follow is remembered; none on one machine.
+    memories: Option<Memories>,
     /// What this host stands for.
     standing: Mutex<Standing>,
+    /// Changes when a candidacy of this host begins or ends.
+    standing_changed: tokio::sync::watch::Sender<()>,
     telling: Arc<Telling>,
     /// Where all that waits for the store happens; none when it is over.
     runtime: Option<Runtime>,
@@ -76,6 +84,9 @@ struct Member {
 struct Telling {
     reporter: Reporter,
     is_away: Mutex<bool>,
+    /// Whether the warnings about a recalled state and about a failed write were reported.
+    is_recalled: Mutex<bool>,
+    is_forgetful: Mutex<bool>,
     /// When it was told that the store has lost what it had.
     set_back: Mutex<Option<Instant>>,
     /// Which secrets this host cannot read, and that was told.
@@ -86,6 +97,24 @@ impl Telling {
     fn away(&self, error: &StoreError) {
         if !std::mem::replace(&mut *self.is_away.lock(), true) {
             let text = format!("what hosts share is not seen: {error}; goes on with what is known");
+            self.reporter.warning(visible(&text));
+        }
+    }
+
+    /// A host started while the store is away.
+    fn recalled(&self, age: Duration) {
+        if !std::mem::replace(&mut *self.is_recalled.lock(), true) {
+            let text = format!(
+                "continues with the values that hosts shared {} ago",
+                shown_age(age)
+            );
+            self.reporter.warning(text);
+        }
+    }
+
+    fn not_remembered(&self, why: &str) {
+        if !std::mem::replace(&mut *self.is_forgetful.lock(), true) {
+            let text = format!("what hosts share is not remembered for a start without the store: {why}");
             self.reporter.warning(visible(&text));
         }
     }
@@ -154,10 +183,15 @@ impl SharedWorld {
                 key,
                 own_exports: tokio::sync::Mutex::default(),
                 mirrors: Mutex::default(),
+                waits: true,
+                memories: None,
                 standing: Mutex::default(),
+                standing_changed: tokio::sync::watch::Sender::new(()),
                 telling: Arc::new(Telling {
                     reporter,
                     is_away: Mutex::default(),
+                    is_recalled: Mutex::default(),
+                    is_forgetful: Mutex::default(),
                     set_back: Mutex::default(),
                     unreadable: Mutex::default(),
                 }),
@@ -180,6 +214,24 @@ impl SharedWorld {
     ) -> io::Result<SharedWorld> {
         let store = Arc::new(FileStore::new(directory, &host.watches));
         SharedWorld::new(store, hostname, None, kinds, reporter)
+    }
+
+    /// Remembers the selections that programs follow below a directory. A start without the store continues with them.
+    #[must_use]
+    pub fn remembering(mut self, directory: AbsolutePath, committer: Arc<Committer>) -> SharedWorld {
+        if let Some(member) = Arc::get_mut(&mut self.member) {
+            member.memories = Some(Memories::new(directory, committer));
+        }
+        self
+    }
+
+    /// Has programs fail that read from a store which is away, instead of waiting for it.
+    #[must_use]
+    pub fn without_waiting(mut self) -> SharedWorld {
+        if let Some(member) = Arc::get_mut(&mut self.member) {
+            member.waits = false;
+        }
+        self
     }
 
     /// Tells all hosts the key of this one, so that secrets can be encrypted to it.
@@ -218,11 +270,44 @@ impl Member {
             self.runtime(),
             self.store.clone(),
             selection.clone(),
+            self.memory(&selection),
             self.telling.clone(),
         ));
         mirrors.insert(selection, Arc::downgrade(&mirror));
         mirror
     }
+}
+
+impl Member {
+    /// The memory of a selection that programs read. One that only kinds follow has none.
+    fn memory(&self, selection: &Selection) -> Option<Memory> {
+        let text = match selection {
+            Selection::Key(key) => key.as_str(),
+            Selection::Prefix(prefix) => prefix,
+        };
+        let read = [
+            strings::STRINGS,
+            strings::HOST_STRINGS,
+            exports::EXPORTED,
+            elections::SCHEDULES,
+        ];
+        let is_read = read.iter().any(|above| text.starts_with(above));
+        let memories = self.memories.as_ref().filter(|_| is_read)?;
+        Some(memories.of(selection))
+    }
+}
+
+/// An age in its largest unit.
+fn shown_age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+    let (count, unit) = units
+        .into_iter()
+        .map(|(length, unit)| (seconds / length, unit))
+        .find(|(count, _)| *count > 0)
+        .unwrap_or((0, "second"));
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 impl Drop for Member {

@@ -74,7 +74,7 @@ impl Resource for Line {
         let is_absent = *self.state == Some(Presence::Absent);
         let state: &[u8] = if is_absent { b"absent" } else { b"exists" };
         let mut parts = vec![claim(content, state)];
-        // Some lines that go need not be those of which one is there.
+        // A removal of several lines does not disagree with one of them on its own.
         let lines = content.split(|byte| *byte == b'\n').filter(|_| !is_absent);
         parts.extend(
             lines

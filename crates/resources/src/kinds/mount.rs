@@ -183,11 +183,11 @@ impl Resource for Mount {
             } else {
                 wanted.push(enclosing::wanted(&point));
             }
-            // Whoever makes the mount point does so before something is mounted there.
+            // A resource that makes the mount point comes before the mount.
             wanted.push(Wanted::first_of_each([point]));
         }
         if let Ok(device) = AbsolutePath::new(&self.device) {
-            // What is bound may be a directory.
+            // A bind mount may have a directory as its device.
             let file = enclosing::file(&device);
             let directory = FILE.identity([&file.key, b"/".as_slice()].concat());
             wanted.push(Wanted::first_of_each([file.clone(), directory.clone()]));
@@ -283,7 +283,7 @@ impl Mount {
         let mount = unit_of(&self.name, "mount")?;
         let Some(differs) = block_in_place(|| mounted::differs(&found, &self.entry())) else {
             if is_entry_changed && apply.may_repair() {
-                // Not all options are told by the kernel.
+                // The kernel does not list all options.
                 self.job(manager, &mount, "ReloadUnit", "mount again", apply)
                     .await?;
             }
@@ -312,7 +312,7 @@ impl Mount {
         }
     }
 
-    /// Sets the flags of the mount point that mount(8) leaves as they are where it is mounted again without a word of them.
+    /// Sets the flags of the mount point that a remount keeps when no option names them.
     fn set_flags(&self) -> Result<(), Failure> {
         let wanted = self.entry();
         let found = block_in_place(|| mounted::find(&self.name))?;

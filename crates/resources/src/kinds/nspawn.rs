@@ -87,7 +87,7 @@ impl Resource for Nspawn {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        // What is in its image, and how it is started.
+        // Resources that make its image and its settings come first.
         let own = |name: String| FILE.identity(name.into_bytes());
         let settings = own(format!("/etc/systemd/nspawn/{}.nspawn", self.name));
         let image = own(format!("/var/lib/machines/{}/", self.name));

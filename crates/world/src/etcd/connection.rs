@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::endpoint::{self, EndpointPlace};
-use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
+use super::protocol::{AuthenticateRequest, Calls, ResponseHeader, TxnRequest};
 use super::tunnel::{self, ThroughSsh};
 use super::{EtcdOptions, refusals, revision_of};
 use crate::{Revision, StoreError};
@@ -18,8 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often a member is asked for a sign of life, and how long that may take: half a minute is too long for a host that waits. etcd takes it
 /// amiss more often than each 5 s.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-const SIGN_OF_LIFE_TAKES: Duration = Duration::from_secs(5);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(6);
+const SIGN_OF_LIFE_TAKES: Duration = Duration::from_secs(3);
+
+/// The time that a member has for its first answer, where there are others. A frozen member accepts connections and never answers.
+const FIRST_ANSWER: Duration = Duration::from_millis(1500);
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -210,7 +213,7 @@ impl Connection {
         for _ in &self.options.endpoints {
             let endpoint = &self.options.endpoints[held.next % self.options.endpoints.len()];
             let patience = self.patience_to_connect();
-            let made = tokio::time::timeout(patience, self.connect(endpoint)).await;
+            let made = tokio::time::timeout(patience, self.connect_and_probe(endpoint)).await;
             let made = made.unwrap_or_else(|_| {
                 Err(NotConnected::of_member(StoreError::Away {
                     reason: format!("no connection was made in {} s", patience.as_secs()).into(),
@@ -256,6 +259,23 @@ impl Connection {
         match self.options.ssh {
             Some(_) => PATIENCE + ssh::OPENING,
             None => PATIENCE,
+        }
+    }
+
+    /// Connects to a member. Where there are others, it must give a first answer soon.
+    async fn connect_and_probe(&self, url: &str) -> Result<Calls, NotConnected> {
+        let calls = self.connect(url).await?;
+        if self.options.endpoints.len() < 2 || self.options.ssh.is_some() {
+            return Ok(calls);
+        }
+        // It reads nothing, so a member without a leader answers, too.
+        let probe = calls.transact(TxnRequest::default());
+        match tokio::time::timeout(FIRST_ANSWER, probe).await {
+            Ok(_) => Ok(calls),
+            Err(_) => Err(NotConnected::Member(StoreError::Away {
+                reason: format!("there was no answer in {} s", FIRST_ANSWER.as_secs_f64()).into(),
+                is_ambiguous: false,
+            })),
         }
     }
 

@@ -106,6 +106,18 @@ impl Keeper {
         tokio::time::timeout_at(self.lives_until, work).await.ok()
     }
 
+    /// Waits for an answer of a member. While the lease lives, a late answer is an error, so that another member is asked.
+    async fn answer<T>(&self, work: impl Future<Output = T>) -> Result<T, StoreError> {
+        match self
+            .within(tokio::time::timeout(self.time_to_live / 3, work))
+            .await
+        {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(_)) => Err(refusals::told_of_watch("a member does not answer")),
+            None => Err(StoreError::LeaseEnded),
+        }
+    }
+
     /// Speaks over one connection until that breaks, and answers what broke it.
     async fn speak(&mut self, backoff: &mut Backoff) -> StoreError {
         let (number, calls) = match self.within(self.connection.calls()).await {
@@ -117,17 +129,16 @@ impl Keeper {
         // etcd begins to answer with the first request.
         let mut spoken = Instant::now();
         let _ = sender.try_send(LeaseKeepAliveRequest { id: self.id });
-        let Some(stream) = self.within(calls.keep_alive(ReceiverStream::new(requests))).await else {
-            return StoreError::LeaseEnded;
-        };
-        let broken = match stream {
-            Err(error) => refusals::told(&error, false),
-            Ok(mut answers) => loop {
-                match self.within(answers.message()).await {
-                    Some(Ok(Some(answer))) if answer.ttl > 0 => {}
-                    Some(Ok(Some(_))) | None => return StoreError::LeaseEnded,
-                    Some(Ok(None)) => break refusals::told_of_watch("the connection has ended"),
-                    Some(Err(error)) => break refusals::told(&error, false),
+        let broken = match self.answer(calls.keep_alive(ReceiverStream::new(requests))).await {
+            Err(error) => error,
+            Ok(Err(error)) => refusals::told(&error, false),
+            Ok(Ok(mut answers)) => loop {
+                match self.answer(answers.message()).await {
+                    Ok(Ok(Some(answer))) if answer.ttl > 0 => {}
+                    Ok(Ok(Some(_))) => return StoreError::LeaseEnded,
+                    Ok(Ok(None)) => break refusals::told_of_watch("the connection has ended"),
+                    Ok(Err(error)) => break refusals::told(&error, false),
+                    Err(error) => break error,
                 }
                 backoff.reset();
                 self.lives_until = spoken + self.time_to_live;

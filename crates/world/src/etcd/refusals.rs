@@ -56,7 +56,8 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
                 true => "it has closed the connection".into(),
                 false => cause.map_or(reason, Into::into),
             },
-            is_ambiguous: is_write,
+            // Without a leader a member takes nothing.
+            is_ambiguous: is_write && !has("no leader"),
         },
         _ => StoreError::Refused { reason },
     }

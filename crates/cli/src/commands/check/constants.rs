@@ -1,4 +1,4 @@
-//! What `check` finds by evaluating a program without asking the machine anything: what is constant is as it will be on every host.
+//! The part of `check` that evaluates a program without the machine, to find errors in constant values, resources and edges.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use setpoint_programs::local_machine::{LocalMachine, Presence};
 use crate::desired::{Evaluating, desired};
 use crate::session::Session;
 
-/// How long a program may compute.
+/// The time that a program may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Evaluates a program in which nothing else is wrong, and adds what is wrong with its values, resources and edges to its diagnostics.
+/// Evaluates a program that compiles, and adds the errors of its values, resources and edges to its diagnostics.
 pub(super) fn evaluate(
     session: &Session,
     compilation: &mut Compilation,
@@ -28,6 +28,7 @@ pub(super) fn evaluate(
         Prefix::place(prefix)?,
         None,
         Presence::Onlooker,
+        false,
     )?;
     let evaluating = Evaluating {
         timeout: LIMIT,

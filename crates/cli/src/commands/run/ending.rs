@@ -25,7 +25,7 @@ pub(super) fn reason(ended: &Ended) -> Reason {
 
 /// The exit code.
 pub(super) fn code(ended: &Ended, arguments: &Arguments) -> u8 {
-    if ended.program_is_wrong {
+    if ended.program_is_wrong || (arguments.once && ended.lacks_collected) {
         return exit_code::WRONG;
     }
     let Some(report) = &ended.report else {

@@ -99,7 +99,7 @@ fn all_members_run_the_newest_deploy() {
     let first = a_deploy_is_of_a_commit(&publisher);
     let b = cluster.member("b", &[]);
     cluster.becomes("b.says", "two");
-    a_gap_between_commits_needs_force(&publisher);
+    a_commit_must_follow_that_of_the_deploy_before(&publisher);
     a_rollback_is_a_deploy_that_others_follow(&publisher);
     all_deploys_are_listed(&publisher, &first);
     a.stop();
@@ -138,16 +138,36 @@ fn a_deploy_is_of_a_commit(publisher: &Publisher<'_>) -> String {
     first
 }
 
-fn a_gap_between_commits_needs_force(publisher: &Publisher<'_>) {
+fn a_commit_must_follow_that_of_the_deploy_before(publisher: &Publisher<'_>) {
+    // Another branch does not follow, and neither does an older commit.
+    publisher.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    assert_eq!(publisher.answers(&["main.mcl"], "does not follow it"), 1);
+    publisher.write("main.mcl", &says("other"));
+    publisher.commit("other");
+    assert_eq!(publisher.answers(&["main.mcl"], "does not follow it"), 1);
+    publisher.git(&["checkout", "-q", "-"]);
+    // A clone without the history cannot tell.
+    let root = publisher.cluster.place.path("");
+    let from = format!("file://{}", root.join("repository").display());
+    let to = root.join("shallow").display().to_string();
     publisher.commit("three");
-    publisher.write("main.mcl", &says("four"));
-    let third = publisher.git(&["rev-parse", "HEAD"]);
-    publisher.commit("four");
+    publisher.git(&["clone", "-q", "--depth", "1", &from, &to]);
     assert_eq!(
-        publisher.answers(&["main.mcl"], &format!("and this commit follows {third}")),
+        publisher.answers(&[&format!("{to}/main.mcl")], "lacks the history"),
         1
     );
-    assert_eq!(publisher.answers(&["--force", "main.mcl"], "success, id: 3"), 0);
+    // A file that git ignores is in no commit.
+    publisher.write(".gitignore", "*.secret\n");
+    publisher.write("with/main.mcl", &says("with"));
+    publisher.write("with/metadata.yaml", "");
+    publisher.commit("ignores");
+    publisher.write("with/files/x.secret", "hunter7");
+    let lacks = "the program has files that its commit lacks: with/files/x.secret";
+    assert_eq!(publisher.answers(&["with/"], lacks), 1);
+    publisher.write("main.mcl", &says("four"));
+    publisher.commit("four");
+    // Several commits on, without a word.
+    assert_eq!(publisher.answers(&["main.mcl"], "success, id: 3"), 0);
     publisher.cluster.becomes("a.says", "four");
     publisher.cluster.becomes("b.says", "four");
 }

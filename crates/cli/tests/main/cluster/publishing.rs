@@ -288,18 +288,13 @@ fn commits_are_held_against_the_deploy_before_and_a_missing_one_is_named() {
     );
     assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
     assert_eq!(publisher.deploy(&["--force", "main.mcl"]).code, 0);
-    // Two commits on: the one that is stored is shown.
-    publisher.commit("three");
-    publisher.commit("four");
+    // A commit that is not there is named.
+    publisher.git(&["checkout", "-q", "--orphan", "new"]);
+    publisher.commit("unrelated");
     let refused = publisher.deploy(&["main.mcl"]);
     assert_eq!(refused.code, 1);
-    assert!(
-        refused
-            .stderr
-            .contains(&format!("deploy 2 is of commit {second}")),
-        "{}",
-        refused.stderr
-    );
+    let named = format!("deploy 2 is of commit {second}");
+    assert!(refused.stderr.contains(&named), "{}", refused.stderr);
     let list = publisher.deploy(&["list"]).stdout;
     assert_eq!(list.lines().count(), 2, "{list}");
     // Without a store there is nowhere to publish.

@@ -134,6 +134,7 @@ impl Elections for SharedWorld {
         let withdrawn = member.ask(withdraw).await;
         withdrawn.map_err(|error| failed("stand no more for", namespace, error))?;
         member.standing.lock().candidacies.remove(namespace);
+        member.standing_changed.send_replace(());
         Ok(())
     }
 
@@ -216,13 +217,28 @@ impl Member {
         };
         let mut standing = self.standing.lock();
         standing.candidacies.insert(namespace.to_owned(), stood);
+        drop(standing);
+        self.standing_changed.send_replace(());
         Ok(())
     }
 
     async fn lease(&self, lives: Duration) -> Result<Arc<Lease>, StoreError> {
         let store = self.store.clone();
         let lease = self.ask(async move { store.lease(lives).await }).await?;
+        let (loss, changed) = (lease.loss(), self.standing_changed.clone());
+        self.runtime().spawn(async move {
+            loss.await;
+            changed.send_replace(());
+        });
         Ok(Arc::new(lease))
+    }
+
+    /// Whether this host may still be one of the chosen of a namespace, as far as it knows itself: it is not, once its lease has ended.
+    pub(super) fn may_be_chosen(&self, namespace: &str, is_away: bool) -> bool {
+        match self.standing.lock().candidacies.get(namespace) {
+            Some(stood) => stood.lease.as_ref().is_none_or(|lease| !lease.is_lost()),
+            None => !is_away,
+        }
     }
 
     async fn write_candidacy(
@@ -246,7 +262,7 @@ impl Member {
     async fn warn_of_options(self: &Arc<Self>, namespace: &str, watcher: &Watcher) {
         let mirror = self.mirror(Selection::prefix(format!("{CANDIDATES}/")));
         let mut seen = mirror.look();
-        let mut told = None;
+        let mut told = false;
         loop {
             let candidates = seen
                 .borrow_and_update()
@@ -257,20 +273,14 @@ impl Member {
                 .values()
                 .map(|one| format!("{:?} {}", one.strategy, one.max))
                 .collect();
-            let last = candidates
-                .keys()
-                .next_back()
-                .filter(|_| options.len() > 1)
-                .cloned();
-            if last != told
-                && let Some(last) = &last
-            {
+            let differ = options.len() > 1;
+            if differ && !told {
                 let text = format!(
-                    "hosts stand for {namespace} with different options; those of {last} hold, the last by name"
+                    "hosts stand for {namespace} with different options; those of the host that decides hold"
                 );
                 (watcher.log)(Level::Warning, &text);
             }
-            told = last;
+            told = differ;
             tokio::select! {
                 changed = seen.changed() => if changed.is_err() {
                     return;
@@ -324,7 +334,7 @@ async fn decide(
     loop {
         let now = seen.borrow_and_update().clone();
         if now.decider() == Some(&own) {
-            for (namespace, entry, hosts) in now.to_be_decided() {
+            for (namespace, entry, hosts) in now.to_be_decided(hostname) {
                 let key = keys::key(SCHEDULES, &[&namespace]);
                 let operation = match hosts.is_empty() {
                     true => Operation::Delete(key.clone().into()),
@@ -372,7 +382,7 @@ impl Seen {
     }
 
     /// The namespaces whose result is not what follows from who stands: with the result that there is, and the right one.
-    fn to_be_decided(&self) -> Vec<(String, Option<Entry>, Vec<String>)> {
+    fn to_be_decided(&self, decider: &str) -> Vec<(String, Option<Entry>, Vec<String>)> {
         let begin = format!("{SCHEDULES}/");
         let mut results: BTreeMap<String, Entry> = BTreeMap::new();
         for entry in self.entries.iter().flat_map(|entries| entries.values()) {
@@ -386,7 +396,7 @@ impl Seen {
         let decided = namespaces.into_iter().filter_map(|namespace| {
             let result = results.get(namespace);
             let before = result.map(chosen).unwrap_or_default();
-            let hosts = elected(candidates.get(namespace).unwrap_or(&nobody), &before);
+            let hosts = elected(candidates.get(namespace).unwrap_or(&nobody), &before, decider);
             (hosts != before).then(|| (namespace.clone(), result.cloned(), hosts))
         });
         decided.collect()

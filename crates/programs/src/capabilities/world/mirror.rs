@@ -7,8 +7,10 @@ use setpoint_world::{Backoff, Change, Entry, Key, Revision, Selection, Store, St
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::Telling;
+use super::memory::{Memory, WRITE_EVERY};
 
 /// A part of the store.
 pub(super) struct Mirror {
@@ -32,12 +34,13 @@ impl Mirror {
         runtime: &Handle,
         store: Arc<dyn Store>,
         selection: Selection,
+        memory: Option<Memory>,
         telling: Arc<Telling>,
     ) -> Mirror {
         let (sender, seen) = watch::channel(Seen::default());
         Mirror {
             seen,
-            task: runtime.spawn(follow(store, selection, sender, telling)),
+            task: runtime.spawn(follow(store, selection, sender, memory, telling)),
         }
     }
 
@@ -57,9 +60,11 @@ async fn follow(
     store: Arc<dyn Store>,
     selection: Selection,
     seen: watch::Sender<Seen>,
+    memory: Option<Memory>,
     telling: Arc<Telling>,
 ) {
     let mut backoff = Backoff::default();
+    let mut keeper = Keeper::new(memory, telling.clone());
     let mut set_backs = 0;
     let mut entries: Arc<BTreeMap<Key, Entry>>;
     loop {
@@ -70,7 +75,17 @@ async fn follow(
                 Ok(read) => break read,
                 Err(error) => {
                     telling.away(&error);
-                    seen.send_modify(|seen| seen.away = Some(error));
+                    let is_first = seen.borrow().entries.is_none();
+                    let recalled = match is_first && error.is_passing() {
+                        true => keeper.recall().await,
+                        false => None,
+                    };
+                    seen.send_modify(|seen| {
+                        seen.away = Some(error);
+                        if let Some(entries) = recalled {
+                            seen.entries = Some(Arc::new(entries));
+                        }
+                    });
                     tokio::time::sleep(backoff.pause()).await;
                 }
             }
@@ -82,9 +97,17 @@ async fn follow(
             away: None,
             set_backs,
         });
+        keeper.keep(&entries);
         let mut watch = store.watch(selection.clone(), revision);
         loop {
-            match watch.next().await {
+            let watched = tokio::select! {
+                watched = watch.next() => watched,
+                () = keeper.due() => {
+                    keeper.write(&entries).await;
+                    continue;
+                }
+            };
+            match watched {
                 Watched::Changed(batch) => {
                     let known = Arc::make_mut(&mut entries);
                     for change in batch.changes {
@@ -93,6 +116,7 @@ async fn follow(
                             Change::Deleted(key) => drop(known.remove(&key)),
                         }
                     }
+                    keeper.keep(&entries);
                     let entries = Some(entries.clone());
                     seen.send_modify(|seen| seen.entries = entries);
                 }
@@ -111,6 +135,65 @@ async fn follow(
                     seen.send_modify(|seen| seen.away = None);
                 }
             }
+        }
+    }
+}
+
+/// Keeps the last seen state for a start without the store.
+struct Keeper {
+    memory: Option<Memory>,
+    telling: Arc<Telling>,
+    /// The time of the next write, if one is due.
+    due: Option<Instant>,
+    /// The state of the last write.
+    written: Option<Arc<BTreeMap<Key, Entry>>>,
+}
+
+impl Keeper {
+    fn new(memory: Option<Memory>, telling: Arc<Telling>) -> Keeper {
+        Keeper {
+            memory,
+            telling,
+            due: None,
+            written: None,
+        }
+    }
+
+    /// The state that an earlier process saw.
+    async fn recall(&self) -> Option<BTreeMap<Key, Entry>> {
+        let memory = self.memory.clone()?;
+        let recalled = tokio::task::spawn_blocking(move || memory.recall())
+            .await
+            .ok()??;
+        self.telling.recalled(recalled.age);
+        Some(recalled.entries)
+    }
+
+    /// Schedules a write.
+    fn keep(&mut self, entries: &Arc<BTreeMap<Key, Entry>>) {
+        if self.memory.is_some() && self.due.is_none() && self.written.as_ref() != Some(entries) {
+            self.due = Some(Instant::now() + WRITE_EVERY);
+        }
+    }
+
+    /// Waits until a write is due.
+    async fn due(&self) {
+        match self.due {
+            Some(due) => tokio::time::sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn write(&mut self, entries: &Arc<BTreeMap<Key, Entry>>) {
+        self.due = None;
+        let Some(memory) = self.memory.clone() else {
+            return;
+        };
+        self.written = Some(entries.clone());
+        let entries = entries.clone();
+        let written = tokio::task::spawn_blocking(move || memory.remember(&entries)).await;
+        if let Ok(Err(why)) = written {
+            self.telling.not_remembered(&why);
         }
     }
 }

@@ -24,8 +24,13 @@ impl WorldReader for SharedWorld {
             .into_iter()
             .map(|one| Part::of(member, one, &wake))
             .collect();
+        let waking = match query {
+            WorldQuery::Schedule(_) => Some(member.wake_at_changes_of_standing(&wake)),
+            _ => None,
+        };
         Box::new(Feed {
             query: query.clone(),
+            _waking: waking,
             member: member.clone(),
             parts,
             last: None,
@@ -38,6 +43,15 @@ impl WorldReader for SharedWorld {
 }
 
 impl Member {
+    fn wake_at_changes_of_standing(&self, wake: &Wake) -> Waking {
+        let (mut changed, wake) = (self.standing_changed.subscribe(), wake.clone());
+        Waking(self.runtime().spawn(async move {
+            while changed.changed().await.is_ok() {
+                wake.wake();
+            }
+        }))
+    }
+
     /// What an answer consists of.
     fn selections(&self, query: &WorldQuery) -> Vec<Selection> {
         match query {
@@ -61,7 +75,16 @@ struct Part {
     /// Held, so that it is followed.
     _mirror: Arc<Mirror>,
     /// Wakes who asked.
-    waking: JoinHandle<()>,
+    _waking: Waking,
+}
+
+/// A task that wakes who asked, until it is dropped.
+struct Waking(JoinHandle<()>);
+
+impl Drop for Waking {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Part {
@@ -78,19 +101,15 @@ impl Part {
         Part {
             seen,
             _mirror: mirror,
-            waking,
+            _waking: Waking(waking),
         }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.waking.abort();
     }
 }
 
 struct Feed {
     query: WorldQuery,
+    /// Wakes who asked, where the answer also depends on what this host stands for.
+    _waking: Option<Waking>,
     member: Arc<Member>,
     parts: Vec<Part>,
     last: Option<Result<WorldAnswer, String>>,
@@ -115,8 +134,10 @@ impl Feed {
             let seen = part.seen.borrow();
             match (&seen.entries, &seen.away) {
                 (Some(entries), _) => all.extend(entries.values().cloned()),
-                // Where nothing was seen yet there is nothing to go on with. What nobody mends by waiting is told.
-                (None, Some(error)) if !error.is_passing() => return Some(Err(error.to_string())),
+                // Where nothing was seen yet there is nothing to go on with. Waiting does not mend every error.
+                (None, Some(error)) if !error.is_passing() || !self.member.waits => {
+                    return Some(Err(error.to_string()));
+                }
                 (None, _) => return None,
             }
         }
@@ -160,8 +181,13 @@ impl Feed {
                 });
                 WorldAnswer::Strings(strings.collect())
             }
-            WorldQuery::Schedule(_) => {
+            WorldQuery::Schedule(namespace) => {
                 let mut hosts = entries.first().map(chosen).unwrap_or_default();
+                let is_away = self.parts.iter().any(|part| part.seen.borrow().away.is_some());
+                // Other hosts may already have replaced a host that is cut off.
+                if !self.member.may_be_chosen(namespace, is_away) {
+                    hosts.retain(|host| *host != self.member.hostname);
+                }
                 hosts.sort();
                 WorldAnswer::Hosts(hosts)
             }

@@ -85,7 +85,7 @@ impl Edit {
     }
 }
 
-/// What edits that are made one after the other want of which entries, by paths as they are shown.
+/// The wishes of a sequence of edits, by the shown path of each entry.
 ///
 /// An object on the way to an entry is shared with others who edit entries of it.
 pub(super) fn stakes(edits: &[Edit]) -> BTreeMap<String, Stake> {
@@ -94,7 +94,7 @@ pub(super) fn stakes(edits: &[Edit]) -> BTreeMap<String, Stake> {
         for length in 1..edit.path.len() {
             let above = stakes.entry(edit.path[..length].to_vec()).or_insert(Stake::Part);
             if let Stake::Value(set) = above {
-                // What was set before is only a beginning now.
+                // A later edit changes a value that an earlier one set.
                 *above = Stake::value([set, shown(&edit.path).as_bytes(), edit.value().as_bytes()].concat());
             }
         }

@@ -67,8 +67,8 @@ fn is_bound(wanted: &Entry) -> bool {
     ["bind", "rbind"].iter().any(|option| wanted.options.has(option))
 }
 
-/// Whether a flag that nobody wrote is known all the same: mount(8) has a default. What is bound has the flags of where it comes from, some
-/// programs that mount have defaults of their own, and some file systems are only ever read.
+/// Whether mount(8) has a default for a flag that the program does not write. A bind mount has the flags of its source, some programs that
+/// mount have defaults of their own, and some file systems are always read-only.
 fn follows(flag: Flag, wanted: &Entry) -> bool {
     const READ_ONLY: [&str; 6] = ["iso9660", "udf", "squashfs", "erofs", "cramfs", "romfs"];
     let kind = wanted.kind.as_str();
@@ -77,7 +77,7 @@ fn follows(flag: Flag, wanted: &Entry) -> bool {
     !is_bound(wanted) && !has_own_defaults && !is_only_read
 }
 
-/// The flags of the mount point itself, as the kernel shall list them: those that nobody decides stay.
+/// The flags that the kernel should list for the mount point. Flags that the program does not decide keep their value.
 pub(super) fn flags_of_point(found: &MountedFileSystem, wanted: &Entry) -> Vec<&'static str> {
     let strict = wanted.options.has("strictatime").then_some("strictatime");
     let flags = wanted.options.flags().into_iter();
@@ -208,7 +208,7 @@ pub(super) fn why_not_mounted(wanted: &Entry) -> Option<String> {
     })
 }
 
-/// A flag that the kernel has otherwise: how it is, and how it shall be.
+/// The current and the wanted form of a flag, if they differ.
 fn other_flag(found: &MountedFileSystem, flag: Flag) -> Option<(String, String)> {
     let holds = holds(found, flag);
     let shown = |holds| if holds { flag.name } else { flag.opposite }.to_owned();
@@ -220,7 +220,7 @@ fn holds(found: &MountedFileSystem, flag: Flag) -> bool {
     listed.any(|option| option == flag.name)
 }
 
-/// A value that the kernel has otherwise: how it is, and how it shall be.
+/// The current and the wanted form of a value, if they differ.
 fn other_value(found: &MountedFileSystem, key: &str, value: &str) -> Option<(String, String)> {
     if value.is_empty() {
         return None;

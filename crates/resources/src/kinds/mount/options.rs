@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Options with their values, in order; those without one have an empty text. Of one that is there twice the last counts.
+/// Options with their values, in order; an option without a value has an empty one. The last of two with one name counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options(Vec<(String, String)>);
 
-/// Options that stand for several flags. What comes after one of them counts more, so they come first.
+/// Options that stand for several flags. A later option overrides them, so they come first.
 const STAND_FOR_FLAGS: [&str; 5] = ["defaults", "group", "owner", "user", "users"];
 
-/// What restricts a mount, and the default that is its opposite. The kernel lists the first of each, or nothing.
+/// The flags that restrict a mount, each with its opposite, which is the default. The kernel lists only the first of each pair.
 const FLAGS: [(&str, &str); 7] = [
     ("ro", "rw"),
     ("nosuid", "suid"),
@@ -23,25 +23,25 @@ const FLAGS: [(&str, &str); 7] = [
 /// One flag of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flag {
-    /// How the kernel lists it.
+    /// Its name in the list of the kernel.
     pub(super) name: &'static str,
-    /// How it is written that it does not hold.
+    /// The option that clears it.
     pub(super) opposite: &'static str,
-    /// Whether it holds.
+    /// Whether it is set.
     pub(super) holds: bool,
-    /// Whether it follows from an option that is written, and not only from what mount(8) does otherwise.
+    /// Whether an option sets or clears it. Else it has the default of mount(8).
     pub(super) is_written: bool,
 }
 
 impl Options {
-    /// Options whose order nobody has said: what stands for several flags comes first, so that the others count more.
+    /// Options without an order. Those that stand for several flags come first, so that the others override them.
     pub(super) fn unordered(options: &BTreeMap<String, String>) -> Options {
         let mut all: Vec<(String, String)> = options.clone().into_iter().collect();
         all.sort_by_key(|(key, _)| !STAND_FOR_FLAGS.contains(&key.as_str()));
         Options(all)
     }
 
-    /// Options as they are written, without escapes.
+    /// Reads options as in `/etc/fstab`, without escapes.
     pub(super) fn written(text: &str) -> Options {
         let mut options = Options::default();
         for option in text.split(',').filter(|option| !option.is_empty()) {
@@ -60,7 +60,7 @@ impl Options {
         self.0.iter().any(|(other, _)| other == key)
     }
 
-    /// The flags that follow.
+    /// The flags that follow from the options.
     pub(super) fn flags(&self) -> [Flag; FLAGS.len()] {
         let mut flags = FLAGS.map(|(name, opposite)| Flag {
             name,
@@ -85,7 +85,7 @@ impl Options {
         flags
     }
 
-    /// Whether both say the same; none are the default ones.
+    /// Whether both have the same options and flags. No options at all mean `defaults`.
     pub(super) fn are_as(&self, other: &Options) -> bool {
         let set = |options: &Options| -> BTreeMap<String, String> {
             let mut set: BTreeMap<String, String> = options.0.iter().cloned().collect();
@@ -99,7 +99,7 @@ impl Options {
     }
 }
 
-/// An option, as it is written.
+/// The text of an option.
 pub(super) fn shown((key, value): (&str, &str)) -> String {
     match value {
         "" => key.to_owned(),

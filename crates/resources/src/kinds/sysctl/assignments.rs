@@ -1,20 +1,20 @@
-//! What a file of sysctl.d(5) assigns to a parameter: read, and edited while everything else in the file stays as it is.
+//! Assignments in files of sysctl.d(5). An edit changes one assignment and keeps every other byte.
 
 use super::{even, parts};
 use crate::text_lines::{end_last_line, end_of_lines, lines};
 
-/// What a file assigns to a parameter, in order.
+/// The values that a text assigns to a parameter, in order.
 pub(super) fn assigned(text: &[u8], name: &str) -> Vec<String> {
     let found = lines(text).into_iter().filter_map(|line| assignment(line, name));
     found.map(|(_, value)| value).collect()
 }
 
-/// What a file says of a parameter: its last assignment holds.
+/// The value of the last assignment, which holds.
 pub(super) fn value_in(text: &[u8], name: &str) -> Option<String> {
     assigned(text, name).pop()
 }
 
-/// A text whose last assignment to the parameter is this value; none if it is so already.
+/// The text with this value assigned to the parameter; none if it holds already.
 pub(super) fn edited(text: &[u8], name: &str, value: &str) -> Option<Vec<u8>> {
     let lines = lines(text);
     let last = lines
@@ -41,7 +41,7 @@ pub(super) fn edited(text: &[u8], name: &str, value: &str) -> Option<Vec<u8>> {
     Some(edited)
 }
 
-/// What a line assigns to the parameter, and whether it says that errors do not matter.
+/// The value that a line assigns to the parameter, and whether the line ignores errors.
 fn assignment(line: &[u8], name: &str) -> Option<(bool, String)> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim();

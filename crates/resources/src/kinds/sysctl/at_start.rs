@@ -65,7 +65,7 @@ fn overruled_in(directories: &[&Path], file: &Path, name: &str, value: &str) -> 
     ))
 }
 
-/// What a file assigns to a parameter, in order. What is no file assigns nothing.
+/// The values that a file assigns to a parameter, in order; none if there is no such file.
 fn assigned_in(path: &Path, name: &str) -> Vec<String> {
     let text = AbsolutePath::new(path)
         .ok()
