@@ -5,7 +5,8 @@ use std::thread;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::{
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, InitializeParams, Uri,
+    ClientCapabilities, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    InitializeParams, Uri,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -114,7 +115,7 @@ impl Server<'_> {
             );
             return None;
         }
-        let params: InitializeParams = match serde_json::from_value(request.params) {
+        let params: InitializeParams = match serde_json::from_value(readable(request.params)) {
             Ok(params) => params,
             Err(error) => {
                 let message = format!("the parameters of `initialize` make no sense: {error}");
@@ -244,4 +245,21 @@ impl Server<'_> {
 
 fn read<T: DeserializeOwned>(params: Json) -> Option<T> {
     serde_json::from_value(params).ok()
+}
+/// The parameters of `initialize` without capabilities of the client that do not have the form of the protocol. A client that gets one of
+/// them wrong still has the others.
+fn readable(mut params: serde_json::Value) -> serde_json::Value {
+    let Some(sections) = params["capabilities"].as_object_mut() else {
+        return params;
+    };
+    for (section, capabilities) in sections {
+        let Some(capabilities) = capabilities.as_object_mut() else {
+            continue;
+        };
+        capabilities.retain(|name, value| {
+            let alone = json!({ section.as_str(): { name.as_str(): value.clone() } });
+            serde_json::from_value::<ClientCapabilities>(alone).is_ok()
+        });
+    }
+    params
 }

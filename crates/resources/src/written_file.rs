@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use memchr::memmem;
 use setpoint_engine::{Apply, Attempting, DriftValue, Failure};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use tokio::task::block_in_place;
@@ -38,6 +39,24 @@ impl WrittenFile {
     /// Whether there is a link to `/dev/null` in its place.
     pub(crate) fn is_mask(&self) -> bool {
         matches!(self.found, Some(Found::Mask))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &AbsolutePath {
+        &self.path
+    }
+
+    /// Whether a text is there that has these words.
+    pub(crate) fn has(&self, words: &str) -> bool {
+        match &self.found {
+            Some(Found::Text(text)) => memmem::find(text, words.as_bytes()).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a text is there that lacks these words, by which a kind knows its own.
+    pub(crate) fn is_of_others(&self, words: &str) -> bool {
+        matches!(self.found, Some(Found::Text(_))) && !self.has(words)
     }
 
     /// Brings the file to hold this text. Whether something was wrong. What is new can be read by all, unless a parameter is secret.

@@ -521,6 +521,27 @@ pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value>
     if candidates().any(|signature| signature.takes(&types)) {
         return arguments.to_vec();
     }
+    // Where a list of any elements is taken, elements of different types keep them.
+    let listed: Vec<Value> = arguments.iter().map(as_list_of_anything).collect();
+    let changed = arguments
+        .iter()
+        .zip(&listed)
+        .map(|(before, after)| before != after || before.ty() != after.ty());
+    let changed: Vec<bool> = changed.collect();
+    let takes_any = |signature: &&crate::Signature| {
+        let mut parameters = changed.iter().enumerate().filter(|(_, changed)| **changed);
+        parameters.all(|(index, _)| signature.parameter(index).is_some_and(|p| p.ty.is_open()))
+    };
+    let types: Vec<Option<Type>> = listed
+        .iter()
+        .map(|argument| (!argument.is_null()).then(|| argument.ty()))
+        .collect();
+    if candidates()
+        .filter(takes_any)
+        .any(|signature| signature.takes(&types))
+    {
+        return listed;
+    }
     let mut nearest = None;
     for signature in candidates() {
         let mut all = true;
@@ -543,6 +564,16 @@ pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value>
         nearest.get_or_insert(converted);
     }
     nearest.unwrap_or_else(|| arguments.to_vec())
+}
+
+/// A list or tuple as a list whose elements need not be of one type; everything else unchanged.
+fn as_list_of_anything(value: &Value) -> Value {
+    let (plain, marks) = value.unmark();
+    match plain {
+        Value::Tuple(items) => Value::list(Type::Dynamic, items.iter().cloned()).with_marks(&marks),
+        Value::List(items) => Value::list(Type::Dynamic, items.iter().cloned()).with_marks(&marks),
+        _ => value.clone(),
+    }
 }
 
 #[cfg(test)]

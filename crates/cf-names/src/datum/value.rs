@@ -51,10 +51,28 @@ pub fn to_value(datum: &Datum) -> Result<Value, String> {
     })
 }
 
-/// The type that all convert to, and all of them converted.
+/// Whether a conversion between two types changes no number, bool or text.
+fn keeps_scalars(from: &Type, to: &Type) -> bool {
+    match (from, to) {
+        (Type::Dynamic, _) => true,
+        (Type::List(from), Type::List(to)) => keeps_scalars(from, to),
+        (Type::Map(from), Type::Map(to)) => keeps_scalars(&from.1, &to.1),
+        (Type::Tuple(from), Type::List(to)) => from.iter().all(|from| keeps_scalars(from, to)),
+        (Type::Struct(from), Type::Map(to)) => {
+            from.fields.iter().all(|field| keeps_scalars(&field.ty, &to.1))
+        }
+        (from, to) => from == to,
+    }
+}
+
+/// The type that all have, and all of them of that type. Values of different types have none: nothing in a list or dict becomes another
+/// kind of value on its way into the library.
 fn common_type<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Option<(Type, Vec<Value>)> {
     let types: Vec<Type> = values.clone().map(Value::ty).collect();
     let ty = unify(&types).ok()?;
+    if !types.iter().all(|own| keeps_scalars(own, &ty)) {
+        return None;
+    }
     let converted = values
         .map(|value| convert(value, &ty).ok())
         .collect::<Option<Vec<_>>>()?;

@@ -49,16 +49,37 @@ fn timers_reach_their_state_or_the_run_reports_why_not() {
             &hourly,
             "start tick.timer: it is masked; `systemctl unmask tick.timer` takes the mask away",
         );
-        repairs("cron \"tick\" { state => \"absent\", }\n", &[]);
+        repairs("cron \"tick\" { state => \"absent\", }\n", &["command"]);
         shell("systemctl unmask tick.timer");
 
         // Gone and back again.
         repairs(&hourly, &["content", "command", "startup", "state"]);
-        let gone = "cron \"tick\" { state => \"absent\", command => \"/bin/true\", }\n";
+        let gone = "cron \"tick\" { state => \"absent\", }\n";
         repairs(gone, &["state", "startup", "content", "command"]);
         assert_eq!(shell("systemctl show tick.timer tick.service -P LoadState | xargs"), "not-found not-found");
         repairs(&hourly, &["content", "command", "startup", "state"]);
+        a_command_has_its_user_directory_and_environment();
+        // A service without the words of this kind stays.
+        shell("rm -f /etc/systemd/system/tick.*; printf '[Service]\\nExecStart=/bin/true\\n' > /etc/systemd/system/tick.service; systemctl daemon-reload");
+        fails(
+            &hourly,
+            "write /etc/systemd/system/tick.service: it is there, and Setpoint has not written it; remove it, or give the timer another name",
+        );
+        repairs("cron \"tick\" { state => \"absent\", }\n", &[]);
+        assert!(Path::new("/etc/systemd/system/tick.service").exists());
     });
+}
+
+fn a_command_has_its_user_directory_and_environment() {
+    let more = "time => \"daily\", triggers => {\"OnBootSec\" => \"1d\",}, command => \"/bin/sh -c 'id -un; pwd; echo \\\"$$A $$B\\\"'\", user => \"nobody\", cwd => \"/tmp\", environment => {\"A\" => \"a \\\"%h\\\\\", \"B\" => \"b\",},";
+    repairs(&tick(more), &["content", "command"]);
+    shell("systemctl start tick.service");
+    let said = shell(
+        "journalctl -q -o cat --sync; journalctl -q -o cat -u tick.service | grep -v -i -e 'start' -e 'finish' -e 'deactivat' | tail -3",
+    );
+    assert_eq!(said, "nobody\n/tmp\na \"%h\\ b");
+    assert!(shell("systemctl show tick.timer -P TimersMonotonic").contains("OnBootUSec=1d"));
+    repairs(&tick(more), &[]);
 }
 
 fn a_new_schedule_and_files_next_to_the_unit_take_effect(hourly: &str) {

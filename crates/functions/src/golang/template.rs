@@ -21,7 +21,7 @@ pub(crate) static MODULE: Module = Module::new("golang", "Go's text templates.",
 /// A text made by a template in the language of Go's `text/template`.
 ///
 /// Fields of structs have a capital first letter in templates: `$st->http_port` is `.Http_port`. Functions of the library
-/// without type variables can be called with `_` for `.` and `/`: `strings_to_upper`. A missing key is an error. Errors
+/// without type variables can be called with `_` for `.` and `/`: `strings_to_upper`. Functions that follow the machine or the time, such as `datetime.now`, cannot; pass their values in `vars`. A missing key is an error. Errors
 /// while the template is executed can be caught by `<|>`.
 #[function(
     environment,

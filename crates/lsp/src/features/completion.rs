@@ -134,9 +134,12 @@ impl List<'_> {
                 self.replace(name);
                 self.edge_kinds();
             }
-            Expected::EdgeField { kind, name } => {
+            Expected::EdgeField { kind, receives, name } => {
                 self.replace(name);
-                self.edge_fields(kind);
+                match receives {
+                    true => self.received(kind),
+                    false => self.sent(kind),
+                }
             }
             Expected::Parameter { kind, name, present } => {
                 self.replace(name);
@@ -174,8 +177,8 @@ impl List<'_> {
         }
     }
 
-    /// What a kind sends, and then the parameters that it can receive.
-    fn edge_fields(&mut self, kind: &str) {
+    /// The values that a kind sends.
+    fn sent(&mut self, kind: &str) {
         let Some(schema) = self.schema(kind) else { return };
         for key in schema.sends {
             self.push(Entry {
@@ -186,13 +189,19 @@ impl List<'_> {
                 ..Entry::default()
             });
         }
+    }
+
+    /// The parameters that a kind can receive.
+    fn received(&mut self, kind: &str) {
+        let Some(schema) = self.schema(kind).filter(|schema| schema.receives) else {
+            return;
+        };
         for parameter in writable_parameters(schema) {
             self.push(Entry {
                 label: parameter.name,
                 sort: sort::PROPERTY,
                 detail: parameter.parameter_type.describe(),
                 doc: library::parameter(schema, parameter),
-                rank: 1,
                 ..Entry::default()
             });
         }

@@ -43,6 +43,8 @@ pub enum Expected {
     EdgeField {
         /// The kind, in lower case.
         kind: String,
+        /// Whether it is the end that receives.
+        receives: bool,
         /// What is written.
         name: QualifiedName,
     },
@@ -346,8 +348,8 @@ impl<'a> Scan<'a> {
             return Expected::Field { base, name };
         }
         if last_kind == K::Dot && first_kind == K::RightBracket {
-            return match self.endpoint_kind() {
-                Some(kind) => Expected::EdgeField { kind, name },
+            return match self.endpoint() {
+                Some((kind, receives)) => Expected::EdgeField { kind, receives, name },
                 None => Expected::Nothing,
             };
         }
@@ -486,7 +488,8 @@ impl<'a> Scan<'a> {
     }
 
     /// The kind of the end of an edge whose bracket closed last.
-    fn endpoint_kind(&self) -> Option<String> {
+    /// The kind of the end of an edge before the place, and whether it is the end that receives.
+    fn endpoint(&self) -> Option<(String, bool)> {
         let tokens = &self.parsed.tokens;
         let mut depth = 0_usize;
         let mut before = self
@@ -503,12 +506,19 @@ impl<'a> Scan<'a> {
                 _ => {}
             }
         }
-        let mut parts: Vec<&str> = before
-            .take_while(|index| matches!(tokens.kind(*index), K::Capitalized | K::Colon))
-            .map(|index| self.text(index))
-            .collect();
+        let mut parts: Vec<&str> = Vec::new();
+        let mut receives = false;
+        for index in before {
+            match tokens.kind(index) {
+                K::Capitalized | K::Colon => parts.push(self.text(index)),
+                kind => {
+                    receives = kind == K::Arrow;
+                    break;
+                }
+            }
+        }
         parts.reverse();
-        (!parts.is_empty()).then(|| parts.concat().to_ascii_lowercase())
+        (!parts.is_empty()).then(|| (parts.concat().to_ascii_lowercase(), receives))
     }
 
     /// A name with colons that begins at a token.

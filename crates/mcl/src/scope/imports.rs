@@ -167,6 +167,7 @@ impl Resolver<'_> {
         }
         let message = format!("there is no system module `{name}`");
         let help = did_you_mean(name, self.library.functions.module_names())
+            .or_else(|| self.modules_called_so(name))
             .unwrap_or_else(|| format!("for a file write `{name}.mcl`, for a directory `{name}/`"));
         self.report_in(
             Step::Imports,
@@ -174,6 +175,22 @@ impl Resolver<'_> {
             Diagnostic::error(&codes::UNKNOWN_MODULE, span, message).help(help),
         );
         None
+    }
+
+    /// Names the system modules whose last part is a part of this name: `math` and `golang/math` for `math/trig`.
+    fn modules_called_so(&self, name: &str) -> Option<String> {
+        let has_part = |module: &&str| {
+            let last = module.rsplit('/').next();
+            name.split('/').any(|part| !part.is_empty() && Some(part) == last)
+        };
+        let mut found: Vec<&str> = self.library.functions.module_names().filter(has_part).collect();
+        found.sort_unstable();
+        let named: Vec<String> = found.iter().map(|module| format!("`{module}`")).collect();
+        match named.as_slice() {
+            [] => None,
+            [one] => Some(format!("there is the module {one}")),
+            several => Some(format!("there are the modules {}", several.join(", "))),
+        }
     }
 
     fn find_remote(

@@ -7,7 +7,9 @@ use setpoint_value::Type;
 
 use super::codes;
 use crate::syntax::foreign;
-use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, StmtId, StmtKind};
+use crate::syntax::{
+    Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, Piece, StmtId, StmtKind, interpolate,
+};
 
 /// Checks a whole file, in source order.
 pub(super) fn check(ast: &Ast, diagnostics: &mut Diagnostics) {
@@ -333,7 +335,21 @@ fn literal_text(ast: &Ast, id: ExprId) -> Option<String> {
         ExprKind::Integer(value) => Some(value.to_string()),
         // The zeros are one key; other floats are told apart by their shortest text.
         ExprKind::Float(value) => Some(format!("f{:?}", value + 0.0)),
-        ExprKind::String(raw) => Some(format!("{raw:?}")),
+        ExprKind::String(raw) => {
+            // Two spellings of one text are one key.
+            let pieces = interpolate(raw, ast.expr(id).span).ok()?;
+            let texts: Option<Vec<String>> = pieces
+                .into_iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => Some(text),
+                    Piece::Variable { .. } => None,
+                })
+                .collect();
+            Some(match texts {
+                Some(texts) => format!("{:?}", texts.concat()),
+                None => format!("with variables {raw:?}"),
+            })
+        }
         ExprKind::Paren(inner) => literal_text(ast, *inner),
         _ => None,
     }

@@ -268,8 +268,10 @@ impl Resolver<'_> {
                 && self.library.functions.get(module, function).is_some()
         })?;
         let mut at = Some(frame);
+        let mut is_taken = false;
         while let Some(id) = at {
             let frame = &self.frames[id.0];
+            is_taken |= frame.aliases.contains_key(alias);
             let mut aliases = frame.aliases.iter();
             let known = aliases.find(
                 |(_, (target, _))| matches!(target, Alias::System(imported, _) if **imported == *module),
@@ -278,6 +280,12 @@ impl Resolver<'_> {
                 return Some(format!("it is imported as `{alias}`: `{alias}.{function}`"));
             }
             at = frame.parent;
+        }
+        if is_taken {
+            let other = module.replace('/', "_");
+            return Some(format!(
+                "write `import \"{module}\" as {other}` in this file, and `{other}.{function}` here"
+            ));
         }
         Some(format!("write `import \"{module}\"` in this file"))
     }

@@ -387,7 +387,8 @@ impl<'a> Resolver<'a> {
                 self.touched.push(format!("{}metadata.yaml", place.directory));
             }
         }
-        let text = std::str::from_utf8(&bytes).map_err(|_| format!("`{}` is not UTF-8 text", place.file))?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|error| not_text(&place.file, &bytes, error.valid_up_to()))?;
         let text: Arc<str> = text.into();
         self.texts.insert(key, text.clone());
         Ok(text)
@@ -519,4 +520,18 @@ pub(super) fn join(base: &str, path: &str) -> String {
         }
     }
     parts.join("/")
+}
+/// Says where a file has the first byte that is no UTF-8.
+fn not_text(file: &str, bytes: &[u8], at: usize) -> String {
+    let before = &bytes[..at];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let begin = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    let column = String::from_utf8_lossy(&before[begin..]).chars().count() + 1;
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    format!(
+        "`{file}` is not UTF-8 text: the byte 0x{byte:02x} in line {line}, column {column} is no part of it"
+    )
 }

@@ -610,6 +610,10 @@ impl Parser<'_> {
         self.enter()?;
         self.open(K::LeftBracket, "`[` and the name of the resource")?;
         let name = self.expression()?;
+        if self.at(K::Comma) {
+            let help = "several resources are a list, with brackets of its own: `File[[\"/a\", \"/b\"]]`";
+            return self.unexpected_because("`]`", Some(help));
+        }
         self.close(K::RightBracket, "`]`")?;
         self.leave();
         Ok(EdgeEndpoint {

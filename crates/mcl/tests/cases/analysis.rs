@@ -174,7 +174,12 @@ fn expectation(analysis: &Analysis, expected: &Expected) -> String {
         Expected::Class(name) => named("a class", name),
         Expected::Kind(name) => named("a kind", name),
         Expected::EdgeKind(name) => named("an end of an edge", name),
-        Expected::EdgeField { kind, name } => named(&format!("what {kind} sends or receives"), name),
+        Expected::EdgeField {
+            kind,
+            receives: true,
+            name,
+        } => named(&format!("what {kind} receives"), name),
+        Expected::EdgeField { kind, name, .. } => named(&format!("what {kind} sends"), name),
         Expected::Parameter { kind, name, present } => named(
             &format!("a parameter of {kind} (there: {})", present.join(" ")),
             name,

@@ -8,16 +8,18 @@
 mod run;
 mod times;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use setpoint_engine::{Apply, Failure, Identity, IfSet, Resource, Watch, Words, async_trait};
+use setpoint_engine::{Apply, Failure, Identity, IfSet, Resource, Wanted, Watch, Words, async_trait};
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::systemd::{UnitName, own_unit_directory};
 use setpoint_host::watch::{Depth, Follow};
 
+use crate::enclosing;
 use crate::presence::Presence;
-use crate::sorts::{FILE, TIMER_UNIT, of_service_manager};
+use crate::sorts::{Account, FILE, TIMER_UNIT, of_service_manager};
 use crate::unit_control::{self, Startup};
 
 /// Where the administrator's unit files are.
@@ -45,13 +47,28 @@ const DIRECTORY_OF_USERS: &str = "/etc/systemd/user";
 /// }
 /// ```
 ///
-/// Without it, a service of the same name, or `unit`, is started, which is there already. A `svc` resource of it comes first by itself.
+/// As another user, in a directory and with an environment of its own:
+///
+/// ```mcl
+/// cron "report" {
+///     trigger => "OnCalendar",
+///     time => "Mon..Fri 08:30",
+///     command => "/usr/local/bin/report",
+///     user => "www-data",
+///     cwd => "/srv/report",
+///     environment => {"LANG" => "C.UTF-8", "LEVEL" => "info"},
+/// }
+/// ```
+///
+/// Without `command`, the timer starts a service that exists: one of the same name, or `unit`. A `svc` resource of it comes first. A span after the last run needs
+/// a second trigger for the first run:
 ///
 /// ```mcl
 /// cron "cleanup" {
 ///     unit => "tmpfiles-clean.service",
 ///     trigger => "OnUnitActiveSec",
 ///     time => "1h 30min",
+///     triggers => {"OnBootSec" => "15min"},
 /// }
 /// ```
 #[derive(Debug, Clone, Resource)]
@@ -101,6 +118,14 @@ pub(crate) struct Cron {
     /// What is run, as in `ExecStart` of systemd.service(5): an absolute path and arguments. If set, a service `NAME.service` is written that does this; what runs when the
     /// timer is removed runs to its end. An extension.
     command: Option<String>,
+    /// The user that the command runs as, by name or number. Unset: root, or our own user with `session`. An extension.
+    user: String,
+    /// The directory in which the command runs. An extension.
+    cwd: IfSet<AbsolutePath>,
+    /// Variables of the environment of the command. An extension.
+    environment: BTreeMap<String, String>,
+    /// Further triggers, each with its time. An extension.
+    triggers: BTreeMap<String, String>,
     #[name]
     name: String,
 }
@@ -173,9 +198,31 @@ impl Resource for Cron {
             }
         }
         self.validate_time(invalid);
+        self.validate_environment(invalid);
+        for (trigger, time) in &self.triggers {
+            if let Some(why) = refused_trigger(trigger, time) {
+                invalid.push(Invalid::parameter("triggers", why));
+            }
+        }
     }
 
-    fn doubt(name: &str, _: &Parameters, invalid: &mut Vec<Invalid>) {
+    fn doubt(name: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
+        let text = |name| {
+            parameters
+                .get(name)
+                .and_then(|value| value.unmarked().as_str()?.as_str().map(str::to_owned))
+        };
+        let is_there = text("state").is_none_or(|state| state != "absent");
+        if let Some(trigger) = text("trigger").filter(|trigger| AFTER_THE_UNIT.contains(&trigger.as_str()))
+            && is_there
+            && parameters.get("triggers").is_none()
+        {
+            let message = format!(
+                "`{trigger}` counts from a run of the unit, so a unit that did not run since the start of the machine never starts"
+            );
+            let help = "write `triggers => {\"OnBootSec\" => \"5min\",},` for the first run";
+            invalid.push(Invalid::doubt(Doubt::Meaning, "trigger", message).help(help));
+        }
         if let Some(stem) = name.strip_suffix(".timer") {
             let message = format!("the timer is `{name}.timer`: the name is written without `.timer`");
             let doubt = Invalid {
@@ -198,6 +245,12 @@ impl Resource for Cron {
         identities
     }
 
+    fn wanted(&self) -> Vec<Wanted> {
+        let accounts = Wanted::first_of_each(Account::identities(&self.user, ""));
+        let directory = self.cwd.iter().map(enclosing::wanted_in);
+        std::iter::once(accounts).chain(directory).collect()
+    }
+
     fn watches(&self) -> Vec<Watch> {
         let Ok(timer) = self.timer() else {
             return Vec::new();
@@ -212,7 +265,7 @@ impl Resource for Cron {
             depth,
             follow: Follow::Target,
         };
-        let service = self.service_file().filter(|_| self.command.is_some());
+        let service = self.service_file();
         let files = self.timer_file().into_iter().chain(service);
         let mut watches: Vec<Watch> = files.map(|path| watch(path, Depth::Entry)).collect();
         watches.extend(drop_ins.map(|path| watch(path, Depth::Children)));
@@ -321,6 +374,45 @@ impl Cron {
         invalid.push(Invalid::parameter("time", why).help(help));
     }
 
+    fn validate_environment(&self, invalid: &mut Vec<Invalid>) {
+        let set = [
+            ("user", !self.user.is_empty()),
+            ("cwd", self.cwd.is_some()),
+            ("environment", !self.environment.is_empty()),
+        ];
+        if self.command.is_none() && self.state == Presence::Exists {
+            for (parameter, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
+                let message = "is of the command: without `command` the unit itself decides it";
+                invalid.push(Invalid::parameter(parameter, message));
+            }
+        }
+        if self.session && !self.user.is_empty() {
+            let message = "a timer of our own user runs commands as that user";
+            invalid.push(Invalid::parameter("user", message));
+        }
+        if self
+            .user
+            .contains(|sign: char| sign.is_whitespace() || sign.is_control())
+        {
+            let message = format!("`{}` is not the name of a user", self.user);
+            invalid.push(Invalid::parameter("user", message));
+        }
+        for (name, value) in &self.environment {
+            let is_name = !name.is_empty()
+                && !name.starts_with(|first: char| first.is_ascii_digit())
+                && name
+                    .chars()
+                    .all(|sign| sign == '_' || sign.is_ascii_alphanumeric());
+            if !is_name {
+                let message = format!("`{name}` is not the name of a variable");
+                invalid.push(Invalid::parameter("environment", message));
+            } else if value.contains(char::is_control) {
+                let message = format!("the value of `{name}` must be one line of plain text");
+                invalid.push(Invalid::parameter("environment", message));
+            }
+        }
+    }
+
     fn timer(&self) -> Result<UnitName, setpoint_host::systemd::InvalidUnitName> {
         UnitName::new(format!("{}.timer", self.name))
     }
@@ -380,6 +472,9 @@ impl Cron {
             }
         };
         line(self.trigger.map_or("OnCalendar", Trigger::word), &self.time);
+        for (trigger, time) in &self.triggers {
+            line(trigger, time);
+        }
         line("AccuracySec", &self.accuracysec);
         line("RandomizedDelaySec", &self.randomizeddelaysec);
         line("Unit", &self.unit);
@@ -395,9 +490,49 @@ impl Cron {
 
     /// The unit file of the service that runs a command.
     fn service_text(&self, command: &str) -> String {
-        format!(
-            "[Unit]\nDescription={}, started by a timer generated by Setpoint\n\n[Service]\nType=oneshot\nExecStart={command}\n",
+        let mut text = format!(
+            "[Unit]\nDescription={}, {GENERATED}\n\n[Service]\nType=oneshot\nExecStart={command}\n",
             self.name
-        )
+        );
+        if !self.user.is_empty() {
+            text.push_str(&format!("User={}\n", self.user));
+        }
+        if let Some(directory) = &*self.cwd {
+            let directory = directory.to_string().replace('%', "%%");
+            text.push_str(&format!("WorkingDirectory={directory}\n"));
+        }
+        for (name, value) in &self.environment {
+            let value = value
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('%', "%%");
+            text.push_str(&format!("Environment=\"{name}={value}\"\n"));
+        }
+        text
     }
+}
+
+/// The words in the description of a service that tell that this kind has written it.
+const GENERATED: &str = "started by a timer generated by Setpoint";
+
+/// Triggers that count from a run of the unit.
+const AFTER_THE_UNIT: [&str; 2] = ["OnUnitActiveSec", "OnUnitInactiveSec"];
+
+/// Why a further trigger is refused.
+fn refused_trigger(trigger: &str, time: &str) -> Option<String> {
+    let Some((_, known)) = Trigger::words().find(|(word, _)| *word == trigger) else {
+        let words: Vec<&str> = Trigger::words().map(|(word, _)| word).collect();
+        return Some(format!(
+            "`{trigger}` is not a trigger: there are {}",
+            words.join(", ")
+        ));
+    };
+    let refused = match known {
+        _ if time.trim().is_empty() => Some("the time is missing".to_owned()),
+        _ if time.contains(char::is_control) => Some("the time must be one line of plain text".to_owned()),
+        _ if time.contains('%') => None,
+        Trigger::Calendar => times::refused_event(time),
+        _ => times::refused_span(time),
+    };
+    refused.map(|why| format!("`{trigger}`: {why}"))
 }

@@ -7,7 +7,7 @@ use setpoint_engine::{Apply, Attempting, Failure};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitName};
 use tokio::task::block_in_place;
 
-use super::Cron;
+use super::{Cron, GENERATED};
 use crate::presence::Presence;
 use crate::unit_control::{self, Startup};
 use crate::unit_files;
@@ -30,10 +30,7 @@ pub(super) async fn run(cron: &Cron, manager: &ServiceManager, apply: &mut Apply
         Failure::new("find the unit file of").on(&cron.name).because(why)
     };
     let file = WrittenFile::look(cron.timer_file().ok_or_else(no_home)?)?;
-    let service = match &cron.command {
-        Some(_) => Some(WrittenFile::look(cron.service_file().ok_or_else(no_home)?)?),
-        None => None,
-    };
+    let service = WrittenFile::look(cron.service_file().ok_or_else(no_home)?)?;
     let unit = read(manager, &timer).await?;
     let run = Run {
         cron,
@@ -43,8 +40,8 @@ pub(super) async fn run(cron: &Cron, manager: &ServiceManager, apply: &mut Apply
         apply,
     };
     match cron.state {
-        Presence::Exists => run.exists(&file, service.as_ref()).await,
-        Presence::Absent => run.absent(&file, service.as_ref()).await,
+        Presence::Exists => run.exists(&file, &service).await,
+        Presence::Absent => run.absent(&file, &service).await,
     }
 }
 
@@ -54,7 +51,7 @@ async fn read(manager: &ServiceManager, timer: &UnitName) -> Result<Unit, Failur
 }
 
 impl Run<'_, '_> {
-    async fn exists(mut self, file: &WrittenFile, service: Option<&WrittenFile>) -> Result<(), Failure> {
+    async fn exists(mut self, file: &WrittenFile, service: &WrittenFile) -> Result<(), Failure> {
         if (file.is_mask() || self.unit.is_masked()) && self.apply.may_repair() {
             let why = format!(
                 "it is masked; `systemctl unmask {}` takes the mask away",
@@ -62,14 +59,21 @@ impl Run<'_, '_> {
             );
             return Err(self.failure("start").because(why));
         }
+        if self.cron.command.is_some() && service.is_of_others(GENERATED) {
+            let why =
+                "it is there, and Setpoint has not written it; remove it, or give the timer another name";
+            return Err(Failure::new("write").on(service.path()).because(why));
+        }
         let mut is_changed = file.hold("content", &self.cron.timer_text(), self.apply)?;
-        if let (Some(service), Some(command)) = (service, &self.cron.command) {
-            // The timer's schedule is the same, but systemd has to read it.
-            let is_service_changed = service.hold("command", &self.cron.service_text(command), self.apply)?;
-            if is_service_changed && !is_changed && self.apply.may_repair() {
-                unit_control::reload(self.manager).await?;
-                self.read().await?;
-            }
+        let is_service_changed = match &self.cron.command {
+            Some(command) => service.hold("command", &self.cron.service_text(command), self.apply)?,
+            // One that an earlier program has left.
+            None => service.has(GENERATED) && service.remove("command", self.apply)?,
+        };
+        // The timer's schedule is the same, but systemd has to read it.
+        if is_service_changed && !is_changed && self.apply.may_repair() {
+            unit_control::reload(self.manager).await?;
+            self.read().await?;
         }
         if !is_changed && self.has_unread_files()? {
             is_changed = true;
@@ -128,7 +132,7 @@ impl Run<'_, '_> {
         Err(self.failure(attempted).because(why))
     }
 
-    async fn absent(mut self, file: &WrittenFile, service: Option<&WrittenFile>) -> Result<(), Failure> {
+    async fn absent(mut self, file: &WrittenFile, service: &WrittenFile) -> Result<(), Failure> {
         if !matches!(
             self.unit.active_state,
             ActiveState::Inactive | ActiveState::Failed
@@ -141,9 +145,7 @@ impl Run<'_, '_> {
         }
         // A mask keeps the timer from running, as is wanted, and is somebody's decision.
         let mut is_changed = !file.is_mask() && file.remove("content", self.apply)?;
-        if let Some(service) = service
-            && !service.is_mask()
-        {
+        if service.has(GENERATED) {
             is_changed |= service.remove("command", self.apply)?;
         }
         if is_changed && self.apply.may_repair() {
