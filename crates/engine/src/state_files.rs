@@ -107,10 +107,21 @@ impl StateFiles {
         let Some(directory) = self.directory.find(&name)? else {
             return Ok(Refresh::default());
         };
+        // A sender may run already and store a notification in this file.
+        let known = self.receiver(receiver);
+        let mut marks = known.marks.lock();
+        while marks.writing {
+            marks = wait(&known.written, marks);
+        }
         let journal = match directory.load(REFRESH, REFRESH_VERSION, true)? {
             Stored::Nothing => return Ok(Refresh::default()),
             Stored::Payload(journal) => journal,
             Stored::Unusable(why) => {
+                // Notifications of this process that were in it are stored once more.
+                marks.lines = usize::MAX / 2;
+                marks.version += 1;
+                let wanted = marks.version;
+                self.flush(receiver, &known, marks, wanted)?;
                 return Ok(Refresh {
                     senders: Vec::new(),
                     warning: Some(why),
@@ -118,8 +129,6 @@ impl StateFiles {
             }
         };
         let (senders, lines) = read_journal(&journal);
-        let known = self.receiver(receiver);
-        let mut marks = known.marks.lock();
         marks.lines = lines;
         for sender in &senders {
             marks.by_sender.entry(sender.clone()).or_insert(0);
@@ -523,7 +532,7 @@ mod tests {
 
     #[test]
     fn damaged_and_newer_state_is_told_and_set_aside() {
-        for content in ["rubbish", "setpoint-state 99\nx", ""] {
+        for content in ["rubbish", "setpoint-state 99\nx"] {
             let directory = tempfile::tempdir().unwrap();
             let files = open(&directory);
             files.mark(&id("svc"), &id("a"), 1).unwrap();
@@ -544,6 +553,39 @@ mod tests {
             let files = open_again(files, &directory);
             assert_eq!(files.load_refresh(&id("svc")).unwrap().senders, [id("b")]);
         }
+    }
+
+    #[test]
+    fn a_file_whose_first_write_was_cut_promises_nothing_and_takes_the_next_one() {
+        for content in ["", "setp", "setpoint-state ", "setpoint-state 2"] {
+            let directory = tempfile::tempdir().unwrap();
+            let files = open(&directory);
+            files.mark(&id("svc"), &id("a"), 1).unwrap();
+            let file = files.path(&id("svc")).as_path().join(REFRESH);
+            std::fs::write(&file, content).unwrap();
+            let files = open_again(files, &directory);
+            // A sender may store its notification before the receiver is loaded.
+            files.mark(&id("svc"), &id("b"), 1).unwrap();
+            let found = files.load_refresh(&id("svc")).unwrap();
+            assert_eq!((found.senders, found.warning), (vec![id("b")], None), "{content}");
+            let files = open_again(files, &directory);
+            assert_eq!(files.load_refresh(&id("svc")).unwrap().senders, [id("b")]);
+        }
+    }
+
+    #[test]
+    fn what_was_stored_before_a_damaged_file_is_set_aside_is_stored_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = open(&directory);
+        files.mark(&id("svc"), &id("a"), 1).unwrap();
+        let file = files.path(&id("svc")).as_path().join(REFRESH);
+        std::fs::write(&file, "rubbish").unwrap();
+        let files = open_again(files, &directory);
+        files.mark(&id("svc"), &id("b"), 1).unwrap();
+        let found = files.load_refresh(&id("svc")).unwrap();
+        assert!(found.warning.is_some());
+        let files = open_again(files, &directory);
+        assert_eq!(files.load_refresh(&id("svc")).unwrap().senders, [id("b")]);
     }
 
     #[test]

@@ -127,7 +127,8 @@ impl StateDirectory {
 
     /// A versioned file's contents; nothing if there is no such file. What is no versioned file is an error.
     pub fn read_versioned(&self, name: &str) -> Result<Option<Versioned>, FileError> {
-        let Some(bytes) = self.read(name)? else {
+        // A crash or a full disk can cut the first write of a file. Then nothing was stored in it yet.
+        let Some(bytes) = self.read(name)?.filter(|bytes| !is_cut_header(bytes)) else {
             return Ok(None);
         };
         let parsed = bytes.strip_prefix(HEADER).and_then(|rest| {
@@ -197,8 +198,13 @@ impl StateDirectory {
     pub fn append_versioned(&self, name: &str, version: u32, bytes: &[u8]) -> Result<(), FileError> {
         let entry = self.entry(name);
         let mut all = match entry.stat()? {
-            Some(stat) if stat.size > 0 => Vec::new(),
-            _ => header(version),
+            None => header(version),
+            Some(stat) if stat.size >= header(version).len() as u64 => Vec::new(),
+            Some(_) if self.read(name)?.is_some_and(|bytes| is_cut_header(&bytes)) => {
+                self.remove(name)?;
+                header(version)
+            }
+            Some(_) => Vec::new(),
         };
         all.extend_from_slice(bytes);
         entry.append_durably(&all, 0o600)
@@ -247,6 +253,14 @@ impl StateDirectory {
             path: self.path.join(name),
             directory,
         })
+    }
+}
+
+/// Whether a file has only a part of a header, or nothing.
+fn is_cut_header(bytes: &[u8]) -> bool {
+    match bytes.strip_prefix(HEADER) {
+        Some(version) => version.iter().all(u8::is_ascii_digit),
+        None => HEADER.starts_with(bytes),
     }
 }
 

@@ -86,6 +86,7 @@ fn services_reach_their_state_or_the_run_reports_why_not() {
         services_start_stop_and_are_enabled();
         masks_are_set_and_removed();
         static_and_missing_units_are_reported();
+        a_script_of_init_is_enabled_and_disabled();
         instances_and_oneshot_services_start_and_failed_starts_are_reported();
         a_start_that_exceeds_the_timeout_continues();
     });
@@ -164,6 +165,25 @@ fn masks_are_set_and_removed() {
         &["masked: not masked -> masked"],
     );
     finds(r#"svc "unheard" { masked => true, }"#, &[], &[]);
+}
+
+fn a_script_of_init_is_enabled_and_disabled() {
+    shell(
+        "printf '#!/bin/sh\\n### BEGIN INIT INFO\\n# Provides: oldie\\n# Required-Start: $remote_fs\\n# Required-Stop: $remote_fs\\n\
+         # Default-Start: 2 3 4 5\\n# Default-Stop: 0 1 6\\n# Short-Description: old\\n### END INIT INFO\\nexit 0\\n' > /etc/init.d/oldie; \
+         chmod 755 /etc/init.d/oldie; systemctl daemon-reload",
+    );
+    let enabled = "svc \"oldie\" { startup => \"enabled\", }";
+    let disabled = "svc \"oldie\" { startup => \"disabled\", }";
+    finds(enabled, &[], &["startup: disabled -> enabled"]);
+    assert_eq!(shell("systemctl is-enabled oldie 2>/dev/null"), "enabled");
+    finds(enabled, &[], &[]);
+    finds(disabled, &[], &["startup: enabled -> disabled"]);
+    assert_eq!(
+        shell("systemctl is-enabled oldie 2>/dev/null || true"),
+        "disabled"
+    );
+    finds(disabled, &[], &[]);
 }
 
 fn static_and_missing_units_are_reported() {

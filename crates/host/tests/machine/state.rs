@@ -54,13 +54,18 @@ fn versioned_files_come_back_with_their_version() {
             Some(Versioned { version, payload })
         );
     }
-    for broken in [
-        "",
-        "setpoint-state",
-        "setpoint-state \nx",
-        "setpoint-state 1",
-        "something else\n",
-    ] {
+    // A crash can cut the first write.
+    for cut in ["", "setpoint-state", "setpoint-state 1"] {
+        place.write("s/f", cut);
+        assert_eq!(state.read_versioned("f").unwrap(), None, "{cut}");
+        state.append_versioned("f", 7, b"x\n").unwrap();
+        let payload = b"x\n".to_vec();
+        assert_eq!(
+            state.read_versioned("f").unwrap(),
+            Some(Versioned { version: 7, payload })
+        );
+    }
+    for broken in ["setpoint-state \nx", "something else\n"] {
         place.write("s/f", broken);
         let error = state.read_versioned("f").unwrap_err();
         assert!(error.to_string().contains("not a state file"), "{error}");

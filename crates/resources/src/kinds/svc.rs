@@ -6,6 +6,7 @@
 //! `alias`; as disabled when no link of its own starts it, so `static` and `masked` are right too. A unit that cannot be enabled or disabled is an error
 //! instead of a difference that comes back for ever.
 
+mod init_script;
 mod run;
 
 use std::os::unix::ffi::OsStrExt;

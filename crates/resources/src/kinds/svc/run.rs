@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use setpoint_engine::{Apply, Attempting, Failure, Level};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitFileChanges, UnitName};
+use tokio::task::block_in_place;
 
-use super::{OnRefresh, State, Svc};
+use super::{OnRefresh, State, Svc, init_script};
 use crate::unit_control::{self, Startup};
 
 /// How long a service that was just started is given to show that it does not end at once.
@@ -105,6 +106,11 @@ impl Run<'_, '_> {
         let Some(wanted) = *self.svc.startup else {
             return Ok(());
         };
+        if self.unit.file_state == "generated"
+            && let Some(is_enabled) = block_in_place(|| init_script::is_enabled(&self.svc.name))
+        {
+            return self.startup_of_script(wanted, is_enabled).await;
+        }
         let Some(is) = wanted.unless_right(&self.unit) else {
             return Ok(());
         };
@@ -126,6 +132,25 @@ impl Run<'_, '_> {
             None => Ok(()),
             Some(is) => {
                 let why = format!("systemd says that it is `{is}` all the same");
+                Err(self.failure(attempted).because(why))
+            }
+        }
+    }
+
+    /// The same for a script in `/etc/init.d`.
+    async fn startup_of_script(&mut self, wanted: Startup, is_enabled: bool) -> Result<(), Failure> {
+        let (word, attempted) = wanted.word_and_verb();
+        let is = if is_enabled { "enabled" } else { "disabled" };
+        if is == word || !self.apply.drift("startup", is, word) {
+            return Ok(());
+        }
+        init_script::set(&self.svc.name, wanted, self.apply).await?;
+        self.read().await?;
+        let is_enabled = block_in_place(|| init_script::is_enabled(&self.svc.name));
+        match is_enabled == Some(wanted == Startup::Enabled) {
+            true => Ok(()),
+            false => {
+                let why = "`systemctl` ended without an error, and the links of the run levels are the same";
                 Err(self.failure(attempted).because(why))
             }
         }
