@@ -21,6 +21,8 @@ pub(crate) struct Desired {
     pub(crate) additions: Additions,
     /// Parts that the graph lacks because they are unknown.
     pub(crate) unknown: Vec<UnknownPart>,
+    /// Whether the time was over before all was computed.
+    pub(crate) is_stopped: bool,
 }
 
 /// The way to evaluate a program.
@@ -60,6 +62,7 @@ pub(crate) fn desired(
     let mut desired = Desired {
         graph: first.graph.filter(|_| !compilation.diagnostics.has_errors()),
         unknown: first.unknown,
+        is_stopped: first.is_stopped,
         ..Desired::default()
     };
     if let Some(graph) = &desired.graph {

@@ -214,6 +214,14 @@ impl<'a> Apply<'a> {
         self.report(field.into(), was_secret, is_secret, is.into(), want.into())
     }
 
+    /// A difference that was recorded is repaired, whatever becomes of the run.
+    pub fn done(&mut self, field: &str) {
+        let mut drifts = self.outcome.drifts.iter_mut().rev();
+        if let Some(drift) = drifts.find(|drift| drift.field == field) {
+            drift.is_done = drift.repaired;
+        }
+    }
+
     fn before_first_repair(&mut self) {
         if self.input.repair && !self.prepared {
             self.prepared = true;
@@ -247,6 +255,7 @@ impl<'a> Apply<'a> {
             want: redact(want, is_secret),
             field,
             repaired,
+            is_done: false,
         };
         self.input.observer.drift(&drift);
         self.outcome.drifts.push(drift);

@@ -19,6 +19,8 @@ pub struct Drift {
     pub want: DriftValue,
     /// Whether the run was allowed to repair it.
     pub repaired: bool,
+    /// Whether it is repaired even if the run fails later.
+    pub is_done: bool,
 }
 
 impl fmt::Display for Drift {
@@ -195,6 +197,7 @@ mod tests {
             is,
             want,
             repaired: false,
+            is_done: false,
         };
         drift.difference()
     }

@@ -397,7 +397,9 @@ impl MetaName {
     pub const fn doc(self) -> &'static str {
         match self {
             MetaName::Noop => "Only say what would be done.",
-            MetaName::Retry => "How often a failed run or watch is tried again; `-1` for ever.",
+            MetaName::Retry => {
+                "The number of further tries after a failed run or watch; `-1` for ever. Without it, the resource is tried until it is right, at growing intervals."
+            }
             MetaName::Retryreset => "Whether a run that succeeds gives all tries back.",
             MetaName::Delay => "Milliseconds before each further try.",
             MetaName::Timeout => "Milliseconds that a run may take; `0` is as long as it wants.",
@@ -406,14 +408,27 @@ impl MetaName {
             MetaName::Burst => "How many events may come at once under a limit.",
             MetaName::Reset => "Whether used-up tries are forgotten when the resource is changed.",
             MetaName::Sema => "Names of semaphores: `\"disk:2\"` lets two run at once.",
-            MetaName::Rewatch => "Whether the next graph starts it again although nothing was changed.",
-            MetaName::Realize => "Run at least once, even if the next graph takes it away.",
+            MetaName::Rewatch => {
+                "Whether the next graph starts it again if it has failed for good, although nothing was changed."
+            }
+            MetaName::Realize => {
+                "Run at least once, even if the next graph takes it away. If a resource before it has not finished by then, it is dropped."
+            }
             MetaName::Dollar => "Whether the name may begin with a `$`.",
             MetaName::Hidden => "Keep it from being applied on this host.",
             MetaName::Export => "The hosts that it is exported to; `\"*\"` for all.",
             MetaName::Reverse => "Undo it when it leaves the program, for kinds that can.",
             MetaName::Autoedge => "Whether it takes part in automatic edges.",
             MetaName::Autogroup => "Whether it may be grouped with others.",
+        }
+    }
+
+    /// The value that holds where none is written, as people read it.
+    #[must_use]
+    pub fn default_text(self) -> String {
+        match self {
+            MetaName::Retry => "no limit".to_owned(),
+            name => MetaParameters::DEFAULT.value(name).to_string(),
         }
     }
 

@@ -151,6 +151,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         mut graph,
         additions,
         unknown,
+        ..
     } = desired(session, &mut compilation, &machine, evaluating)?;
     let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
     if graph.as_ref().is_some_and(is_empty) {

@@ -67,6 +67,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let roles = Roles::of(arguments.store.namespace());
     let rights = runtime.block_on(store.rights(roles.begin()));
     let rights = rights.map_err(|error| refused("failed to read who may do what", error))?;
+    let revokes = matches!(action, Action::Revoke(_));
     let changes = match action {
         Action::Show => {
             session.output.print(&shown(&roles, &rights))?;
@@ -90,6 +91,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     session
         .output
         .say(Importance::Notice, counted(changes.len(), "changed"));
+    if revokes && !changes.is_empty() {
+        session.output.warning(
+            "etcd checks rights only when a client begins to follow keys: open connections end when each member is restarted",
+        );
+    }
     Ok(exit_code::DONE)
 }
 

@@ -35,9 +35,10 @@ fn values_that_double_are_refused_where_they_become_too_large() {
     ] {
         let place = Hermetic::new();
         place.write("main.mcl", format!("{text}{statement}"));
-        // What is too large while compiling is left to the evaluation, which can say so.
+        // `check` computes it, too, if it has the time and needs no source.
         let checked = place.run(BINARY, &["check", "--skip-fmt", "main.mcl"]);
-        assert_eq!(checked.code, 0, "{}", checked.stderr);
+        let is_found = checked.code == 1 && checked.stderr.contains(problem);
+        assert!(checked.code == 0 || is_found, "{}", checked.stderr);
         let finished = place.run(BINARY, &["graph", "--timeout", "300", "main.mcl"]);
         assert_eq!(finished.code, 1, "{}", finished.stderr);
         assert!(finished.stderr.contains(problem), "{}", finished.stderr);

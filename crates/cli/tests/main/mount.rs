@@ -5,7 +5,7 @@ use std::path::Path;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, text};
-use crate::kind::{once, repairs};
+use crate::kind::{error, events, fields, once, part, repairs, run};
 use setpoint_testing::place::{Place, shell};
 
 fn scratch(more: &str) -> String {
@@ -82,6 +82,42 @@ fn a_run_mounts_mounts_otherwise_and_unmounts() {
         let (_, error) = once("mount \"/srv/link/x\" { state => \"exists\", device => \"tmpfs\", type => \"tmpfs\", }\n");
         let error = error.expect("systemd takes no links");
         assert!(error.ends_with("without it is /srv/real/x"), "{error}");
+    });
+}
+
+#[test]
+fn a_purge_that_fails_reports_what_it_removed() {
+    let test = "mount::a_purge_that_fails_reports_what_it_removed";
+    Place::machine(test).run(|| {
+        shell("mkdir -p /srv/d/a/b /srv/d/mnt; touch /srv/d/f; mount -t tmpfs tmpfs /srv/d/mnt");
+        let program =
+            "file \"/srv/d/\" { state => \"exists\", purge => true, recurse => true, Meta:retry => 0, }\n";
+        let planned = run(program, &["--noop"]);
+        assert_eq!(
+            fields(&planned),
+            ["purge /srv/d/a", "purge /srv/d/f"],
+            "a mount point cannot go"
+        );
+        let finished = run(program, &[]);
+        assert_eq!(finished.code, 1);
+        let repaired: Vec<String> = events(&finished)
+            .iter()
+            .filter(|event| event["event"] == "repaired")
+            .map(|event| part(event, "field"))
+            .collect();
+        assert_eq!(
+            repaired,
+            ["purge /srv/d/a", "purge /srv/d/f"],
+            "{}",
+            finished.stdout
+        );
+        assert!(!finished.stdout.contains("not repaired"), "{}", finished.stdout);
+        let error = error(&finished).expect("the mount point stays");
+        assert!(
+            error.contains("/srv/d/mnt: another file system is mounted on it"),
+            "{error}"
+        );
+        assert!(!Path::new("/srv/d/a").exists() && Path::new("/srv/d/mnt").exists());
     });
 }
 

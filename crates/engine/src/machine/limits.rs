@@ -192,6 +192,7 @@ mod tests {
             is: "wrong".into(),
             want: want.into(),
             repaired,
+            is_done: false,
         }
     }
 

@@ -220,7 +220,7 @@ impl Machine {
             let about = drift.member.clone().or_else(own);
             !(result.failed_members.iter()).any(|(failed, _)| Some(failed) == about.as_ref())
         };
-        result.outcome.is_ok() || result.is_partial && is_right()
+        result.outcome.is_ok() || drift.is_done || result.is_partial && is_right()
     }
 
     /// Members of a group were repaired although others failed: those that only they notify hear of it.
@@ -671,6 +671,7 @@ fn refresh_that_waits() -> Drift {
         is: DriftValue::from("pending"),
         want: DriftValue::from("served"),
         repaired: false,
+        is_done: false,
     }
 }
 

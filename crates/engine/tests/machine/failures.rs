@@ -480,6 +480,7 @@ fn drift_that_a_long_run_reports_is_told_at_once_and_once() {
         is: "wrong".into(),
         want: "right".into(),
         repaired: true,
+        is_done: false,
     };
     sim.step(Input::Drift {
         vertex: sim.vertex("a"),

@@ -719,6 +719,7 @@ impl Simulation {
             is: DriftValue::from("wrong"),
             want: DriftValue::from(*want),
             repaired: !request.noop && may_repair,
+            is_done: false,
         });
         let drifts: Vec<Drift> = drifts.collect();
         if drifts.iter().any(|drift| drift.repaired) {

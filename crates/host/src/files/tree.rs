@@ -105,8 +105,12 @@ pub struct Leftovers {
 impl Leftovers {
     /// The first error, if there is one, and how many further ones there were.
     pub fn into_first(mut self) -> Option<(FileError, usize)> {
-        let others = (self.errors.len() + self.more).saturating_sub(1);
+        let others = self.count().saturating_sub(1);
         (!self.errors.is_empty()).then(|| (self.errors.swap_remove(0), others))
+    }
+
+    fn count(&self) -> usize {
+        self.errors.len() + self.more
     }
 
     fn add(&mut self, error: FileError) {
@@ -177,18 +181,29 @@ impl Directory {
                     Fate::Descend => {}
                     Fate::Remove if is_in_the_making(&directory, &listed.name) => {}
                     Fate::Remove => {
+                        let path = directory.path_of(&listed.name);
+                        let before = purged.leftovers.count();
                         let extent = match removal {
-                            Removal::Preview => extent(directory.as_fd(), &listed.name, listed.file_type),
+                            Removal::Preview => {
+                                if listed.file_type == FileType::Directory
+                                    && let Err(error @ Errno::XDEV) = open_below(&*directory, &listed.name)
+                                {
+                                    purged.leftovers.add(refused("remove", &path, error));
+                                }
+                                extent(directory.as_fd(), &listed.name, listed.file_type)
+                            }
                             Removal::Perform => {
-                                let path = directory.path_of(&listed.name);
                                 remove_any(directory.as_fd(), &listed.name, &path, &mut purged.leftovers);
                                 Extent::Single(listed.file_type)
                             }
                         };
-                        purged.removed.push(Removed {
-                            path: relative,
-                            extent,
-                        });
+                        // What stays, or a part of it, was not removed.
+                        if purged.leftovers.count() == before {
+                            purged.removed.push(Removed {
+                                path: relative,
+                                extent,
+                            });
+                        }
                     }
                 }
             }

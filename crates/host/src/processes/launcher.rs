@@ -18,7 +18,9 @@ use rustix::thread::{
     disable_transparent_huge_pages, remove_capability_from_bounding_set, set_capabilities,
     set_keep_capabilities, set_no_new_privs, set_thread_gid, set_thread_groups, set_thread_uid,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
+use signal_hook::consts::{
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
+};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -112,7 +114,9 @@ fn isolate() -> Result<(UnixStream, Launch), std::io::Error> {
 /// Restores the default action of signals that a shell ignores in what it starts with `nohup` or in the background. A command inherits
 /// an ignored signal, but exec turns a handler into the default action.
 fn restore_signals() -> std::io::Result<()> {
-    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+    for signal in [
+        SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU,
+    ] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     Ok(())

@@ -100,6 +100,8 @@ pub struct First {
     pub unknown: Vec<UnknownPart>,
     /// What is wrong.
     pub diagnostics: Diagnostics,
+    /// Whether the time was over before all was computed.
+    pub is_stopped: bool,
 }
 
 /// Evaluates a program until every source that is needed has given a value. With `pure`, no source is asked.
@@ -148,6 +150,7 @@ pub fn first_graph(
                 graph: None,
                 unknown: Vec::new(),
                 diagnostics,
+                is_stopped: true,
             };
         }
         step = evaluator.step(&news);
@@ -156,6 +159,7 @@ pub fn first_graph(
         graph: step.graph,
         unknown: step.unknown,
         diagnostics: step.diagnostics,
+        is_stopped: false,
     }
 }
 

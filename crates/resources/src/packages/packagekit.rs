@@ -476,8 +476,17 @@ async fn transact(
             let _ = tell.send(news);
         })
         .attempting(attempted, method)?;
-    let listening = tokio::time::timeout(LISTENING, heard.recv()).await;
-    if !matches!(listening, Ok(Some(News::Connected))) {
+    // The service may come or go just now, which is heard, too.
+    let listening = async {
+        loop {
+            match heard.recv().await {
+                Some(News::Connected) => return true,
+                Some(News::Of(_) | News::Gone) => {}
+                None => return false,
+            }
+        }
+    };
+    if !matches!(tokio::time::timeout(LISTENING, listening).await, Ok(true)) {
         return Err(Failure::new(attempted)
             .on(method)
             .because("its signals cannot be heard"));

@@ -621,6 +621,7 @@ impl Underway {
             is: DriftValue::from("wrong"),
             want: DriftValue::from("right"),
             repaired: tried && !self.noop,
+            is_done: false,
         };
         if self.outcome == Planned::Waits {
             return Vec::new();

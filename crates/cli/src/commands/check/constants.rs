@@ -35,5 +35,13 @@ pub(super) fn evaluate(
         pure: true,
         preparation: Preparation::default(),
     };
-    desired(session, compilation, &machine, evaluating).map(drop)
+    let before = compilation.diagnostics.clone();
+    if desired(session, compilation, &machine, evaluating)?.is_stopped {
+        compilation.diagnostics = before;
+        session.output.warning(format!(
+            "the values of the program take more than {} seconds to compute, and were not checked; `setpoint graph` computes them",
+            LIMIT.as_secs()
+        ));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use setpoint_diagnostics::{CodeInfo, did_you_mean};
-use setpoint_graph::{Constant, KindSchema, MetaName, MetaParameters, ParameterSchema};
+use setpoint_graph::{Constant, KindSchema, MetaName, ParameterSchema};
 use setpoint_mcl::lint::{RULES, Rule};
 use setpoint_mcl::writable_parameters;
 use setpoint_programs::failure::Failure;
@@ -209,7 +209,7 @@ impl Subject<'_> {
                 out.push('\n');
             }
             Subject::Meta(name) => {
-                let default = MetaParameters::DEFAULT.value(*name);
+                let default = name.default_text();
                 let _ = writeln!(out, "Meta parameter of every kind\n");
                 entry(
                     out,

@@ -261,6 +261,10 @@ impl Run<'_, '_> {
             }
             self.apply.cancellation().check("purge")?;
             purged = destination.purge(Removal::Perform, fate)?;
+            for removed in &purged.removed {
+                self.apply
+                    .done(&format!("purge {}", self.path.join(&removed.path)));
+            }
         }
         match purged.leftovers.into_first() {
             None => Ok(()),

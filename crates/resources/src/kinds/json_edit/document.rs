@@ -19,6 +19,8 @@ struct Style {
     unit: Option<String>,
     /// What stands between a name and its value.
     colon: String,
+    /// The end of a line.
+    end: &'static str,
 }
 
 /// A value.
@@ -277,13 +279,13 @@ impl Object {
         let is_first = self.members.is_empty();
         let lead = match (&style.unit, self.members.last()) {
             (_, Some(last)) if self.members.len() > 1 || last.lead.contains('\n') => last.lead.clone(),
-            (Some(unit), _) => format!("\n{}", unit.repeat(depth + 1)),
+            (Some(unit), _) => format!("{}{}", style.end, unit.repeat(depth + 1)),
             (None, None) => String::new(),
             (None, Some(_)) => " ".to_owned(),
         };
         if is_first {
             self.end = match &style.unit {
-                Some(unit) => format!("\n{}", unit.repeat(depth)),
+                Some(unit) => format!("{}{}", style.end, unit.repeat(depth)),
                 None => String::new(),
             };
         }
@@ -331,7 +333,9 @@ impl Style {
             Some(first) => first.lead.rsplit_once('\n').map(|(_, unit)| unit.to_owned()),
         };
         let colon = first.map_or_else(|| ": ".to_owned(), |first| first.colon.clone());
-        Style { unit, colon }
+        let has_carriage_returns = first.is_some_and(|first| first.lead.contains("\r\n"));
+        let end = if has_carriage_returns { "\r\n" } else { "\n" };
+        Style { unit, colon, end }
     }
 }
 
@@ -507,6 +511,11 @@ mod tests {
     fn what_is_new_follows_the_documents_style() {
         assert_eq!(set("{}", "a", "1"), "{\n\t\"a\": 1\n}");
         assert_eq!(set("{\"a\":1}\n", "b", "2"), "{\"a\":1, \"b\":2}\n");
+        let carriage = set("{\r\n  \"a\": 1\r\n}\r\n", "b.c", "[1]");
+        assert_eq!(
+            carriage,
+            "{\r\n  \"a\": 1,\r\n  \"b\": {\r\n    \"c\": [1]\r\n  }\r\n}\r\n"
+        );
         assert_eq!(
             set("{\"a\":1,\"b\":2}", "c", "{\"x\": 1, \"y\": 2}"),
             "{\"a\":1,\"b\":2,\"c\":{\"x\":1, \"y\":2}}"

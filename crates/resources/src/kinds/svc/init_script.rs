@@ -33,7 +33,7 @@ pub(super) fn is_enabled(name: &str) -> Option<bool> {
     let mut links = RUN_LEVELS
         .iter()
         .filter_map(|directory| std::fs::read_dir(directory).ok())
-        .flat_map(|entries| entries.flatten());
+        .flat_map(Iterator::flatten);
     Some(links.any(|link| link.file_name().to_str().is_some_and(starts_it)))
 }
 
