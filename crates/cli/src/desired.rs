@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use setpoint_engine::{Additions, Preparation, additions};
-use setpoint_graph::{DesiredGraph, Finding, UnknownPart};
+use setpoint_graph::{DesiredGraph, Finding, ResourceId, UnknownPart};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::first_graph;
@@ -85,5 +85,10 @@ pub(crate) fn would_add(
     graph: &DesiredGraph,
 ) -> Result<Additions, Vec<Finding>> {
     let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
+    let is_known = |id: &ResourceId| kinds.iter().any(|spec| *spec.schema.kind == *id.kind);
+    if !graph.resources.keys().all(is_known) {
+        // A part of a model that only its language knows.
+        return Ok(Additions::default());
+    }
     additions(&kinds, preparation, graph)
 }

@@ -90,7 +90,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, output);
     }
-    source.without_hostname(&input);
+    if !input.has_hostname {
+        source.without_hostname();
+    }
     source.lint = !arguments.skip_lint && !arguments.skip_unify;
     let begin = Instant::now();
     let mut compilation = source.fetch_and_compile(output)?;

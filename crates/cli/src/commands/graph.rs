@@ -137,8 +137,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, &session.output);
     }
-    if arguments.pure {
-        source.without_hostname(&input);
+    if arguments.pure && !input.has_hostname {
+        source.without_hostname();
     }
     let mut compilation = source.fetch_and_compile(&session.output)?;
     let machine = arguments.machine(session, &input.hostname)?;

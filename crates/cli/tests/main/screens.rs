@@ -363,7 +363,7 @@ fn whoever_a_file_belongs_to_comes_before_it() {
     assert_eq!(edges(&written).len(), 3);
     // Whoever edits lines of a file comes after it, or after the user whose home it is in.
     let lines = format!(
-        "{accounts}file \"/srv/f\" {{\n\tcontent => \"x\",\n}}\nline \"a\" {{\n\tfile => \"/srv/f\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\nblock \"b\" {{\n\tfile => \"~ada/.profile\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\n"
+        "{accounts}file \"/srv/f\" {{\n\tstate => \"exists\",\n}}\nline \"a\" {{\n\tfile => \"/srv/f\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\nblock \"b\" {{\n\tfile => \"~ada/.profile\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\n"
     );
     assert_eq!(
         edges(&lines),
@@ -414,7 +414,7 @@ fn whatever_has_a_name_is_found_by_part_of_it() {
     for (name, wanted) in [
         ("exec", "Parameters\n"),
         ("file.content", "Parameter of the kind file\n\n    content str"),
-        ("Meta:retry", "Meta:retry int, default 0\n"),
+        ("Meta:retry", "Meta:retry int, default no limit\n"),
         ("meta:NOOP", "Only say what would be done."),
         ("$const.res.file.state.exists", "\"exists\""),
         ("golang/strings", "import \"golang/strings\""),

@@ -238,12 +238,7 @@ fn a_received_secret_is_not_shown_when_it_is_undone() {
 
 #[test]
 fn a_record_that_cannot_be_used_is_told_and_set_aside() {
-    for damage in [
-        "",
-        "rubbish",
-        "setpoint-state 99\n{}",
-        "setpoint-state 1\n{\"kind\":",
-    ] {
+    for damage in ["rubbish", "setpoint-state 99\n{}", "setpoint-state 1\n{\"kind\":"] {
         let place = Hermetic::new();
         let file = place.write("file", "old");
         once(&place, &reversed(&file, "\tcontent => \"new\",\n"));

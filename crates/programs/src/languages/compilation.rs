@@ -21,7 +21,6 @@ use crate::input::{BadInput, Input};
 use crate::languages::included_models::IncludedModels;
 use crate::languages::model::ModelSettings;
 use crate::module_policy::ModulePolicy;
-use crate::program_input::ProgramInput;
 use crate::report::Reporter;
 use crate::yaml::YAML;
 
@@ -51,12 +50,10 @@ pub struct ProgramSource {
 }
 
 impl ProgramSource {
-    /// Leaves the name of the machine unknown, unless the command line says it.
-    pub fn without_hostname(&mut self, input: &ProgramInput) {
-        if !input.has_hostname {
-            let name = Value::unknown(Type::Str);
-            self.library.variables.insert("hostname".to_owned(), name);
-        }
+    /// Leaves the name of the machine unknown.
+    pub fn without_hostname(&mut self) {
+        let name = Value::unknown(Type::Str);
+        self.library.variables.insert("hostname".to_owned(), name);
     }
 
     /// Finds the program.
