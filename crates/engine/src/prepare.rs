@@ -357,10 +357,14 @@ impl Preparer {
             return Err(vec![Finding::unknown_kind(&resource.id.kind, resource.span)]);
         };
         // A pure evaluation leaves parameters unknown. The evaluator has already reported errors in the known ones.
-        let known = is_known(resource).then(|| resource.parameters.clone());
-        let is_known = known.is_some();
-        let known = known.unwrap_or_else(|| known_of(&resource.parameters));
-        let decoded = guarded("decode", || Instance::new(spec, resource.id.name.clone(), &known));
+        let is_known = is_known(resource);
+        let parameters = match is_known {
+            true => resource.parameters.clone(),
+            false => known_of(&resource.parameters),
+        };
+        let decoded = guarded("decode", || {
+            Instance::new(spec, resource.id.name.clone(), &parameters)
+        });
         let invalid = match decoded {
             Ok(Ok(instance)) => {
                 let mut invalid = Vec::new();

@@ -530,15 +530,21 @@ mod tests {
         );
     }
 
+    /// Files whose notifications for `svc` are this text, opened by the next process.
+    fn opened_with(content: &str) -> (tempfile::TempDir, StateFiles, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let files = open(&directory);
+        files.mark(&id("svc"), &id("a"), 1).unwrap();
+        let file = files.path(&id("svc")).as_path().join(REFRESH);
+        std::fs::write(&file, content).unwrap();
+        let files = open_again(files, &directory);
+        (directory, files, file)
+    }
+
     #[test]
     fn damaged_and_newer_state_is_told_and_set_aside() {
         for content in ["rubbish", "setpoint-state 99\nx"] {
-            let directory = tempfile::tempdir().unwrap();
-            let files = open(&directory);
-            files.mark(&id("svc"), &id("a"), 1).unwrap();
-            let file = files.path(&id("svc")).as_path().join(REFRESH);
-            std::fs::write(&file, content).unwrap();
-            let files = open_again(files, &directory);
+            let (directory, files, file) = opened_with(content);
             let found = files.load_refresh(&id("svc")).unwrap();
             assert_eq!(found.senders, []);
             assert!(
@@ -558,12 +564,7 @@ mod tests {
     #[test]
     fn a_file_whose_first_write_was_cut_promises_nothing_and_takes_the_next_one() {
         for content in ["", "setp", "setpoint-state ", "setpoint-state 2"] {
-            let directory = tempfile::tempdir().unwrap();
-            let files = open(&directory);
-            files.mark(&id("svc"), &id("a"), 1).unwrap();
-            let file = files.path(&id("svc")).as_path().join(REFRESH);
-            std::fs::write(&file, content).unwrap();
-            let files = open_again(files, &directory);
+            let (directory, files, _) = opened_with(content);
             // A sender may store its notification before the receiver is loaded.
             files.mark(&id("svc"), &id("b"), 1).unwrap();
             let found = files.load_refresh(&id("svc")).unwrap();
@@ -575,12 +576,7 @@ mod tests {
 
     #[test]
     fn what_was_stored_before_a_damaged_file_is_set_aside_is_stored_again() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = open(&directory);
-        files.mark(&id("svc"), &id("a"), 1).unwrap();
-        let file = files.path(&id("svc")).as_path().join(REFRESH);
-        std::fs::write(&file, "rubbish").unwrap();
-        let files = open_again(files, &directory);
+        let (directory, files, _) = opened_with("rubbish");
         files.mark(&id("svc"), &id("b"), 1).unwrap();
         let found = files.load_refresh(&id("svc")).unwrap();
         assert!(found.warning.is_some());

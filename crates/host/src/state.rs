@@ -197,15 +197,14 @@ impl StateDirectory {
     /// What a crash left half-written at the end is for the reader to see: whole lines end in a newline.
     pub fn append_versioned(&self, name: &str, version: u32, bytes: &[u8]) -> Result<(), FileError> {
         let entry = self.entry(name);
-        let mut all = match entry.stat()? {
-            None => header(version),
-            Some(stat) if stat.size >= header(version).len() as u64 => Vec::new(),
-            Some(_) if self.read(name)?.is_some_and(|bytes| is_cut_header(&bytes)) => {
-                self.remove(name)?;
-                header(version)
-            }
-            Some(_) => Vec::new(),
-        };
+        let complete = header(version).len() as u64;
+        let is_cut = entry.stat()?.is_none_or(|stat| stat.size < complete)
+            && self.read(name)?.is_none_or(|bytes| is_cut_header(&bytes));
+        let mut all = Vec::new();
+        if is_cut {
+            self.remove(name)?;
+            all = header(version);
+        }
         all.extend_from_slice(bytes);
         entry.append_durably(&all, 0o600)
     }

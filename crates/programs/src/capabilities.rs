@@ -43,8 +43,8 @@ use kernel::KernelEvents;
 use network::RealNetwork;
 pub use random::SystemRandom;
 pub use responses::PublishedResponses;
-pub use world::SharedWorld;
 pub use world::{KEYS, host_of_key, key_of, store_of_one_machine};
+pub use world::{SharedWorld, WhileAway};
 
 /// What hosts share, to all who look at it.
 #[async_trait]

@@ -11,7 +11,7 @@ use setpoint_value::{Capabilities, FunctionLog};
 use setpoint_world::Store;
 
 use crate::capabilities::{
-    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, World, store_of_one_machine,
+    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, WhileAway, World, store_of_one_machine,
 };
 use crate::command_path::command_path;
 use crate::failure::Failure;
@@ -76,14 +76,13 @@ impl LocalMachine {
             }
             None => (store_of_one_machine(prefix.join("world"), &host.watches), None),
         };
-        let world = SharedWorld::new(store, hostname, key, kinds, reporter.clone());
-        let mut world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
-        if is_of_cluster && presence == Presence::Member {
-            world = world.remembering(prefix.join("local/shared"), host.committer.clone());
-        }
-        if !waits {
-            world = world.without_waiting();
-        }
+        let keeps = is_of_cluster && presence == Presence::Member;
+        let while_away = WhileAway {
+            waits,
+            remembered: keeps.then(|| (prefix.join("local/shared"), host.committer.clone())),
+        };
+        let world = SharedWorld::new(store, hostname, key, kinds, while_away, reporter.clone());
+        let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
         if presence == Presence::Member {
             world.publish_key();
         }

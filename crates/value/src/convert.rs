@@ -526,7 +526,7 @@ pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value>
     let changed = arguments
         .iter()
         .zip(&listed)
-        .map(|(before, after)| before != after || before.ty() != after.ty());
+        .map(|(before, after)| before.ty() != after.ty());
     let changed: Vec<bool> = changed.collect();
     let takes_any = |signature: &&crate::Signature| {
         let mut parameters = changed.iter().enumerate().filter(|(_, changed)| **changed);

@@ -16,7 +16,7 @@ use super::files::{Content, File, Files, LARGEST, NotFetched, PART};
 pub(super) const ARRIVING: &str = "arriving";
 
 /// The bytes that one read fetches, at most, unless one content alone has more.
-const AT_ONCE: u64 = 4 << 20;
+const BYTES_AT_ONCE: u64 = 4 << 20;
 
 impl Deploys {
     /// Fetches the files under a key into a directory of the directory of deploys: all of them, or nothing.
@@ -84,8 +84,13 @@ impl Deploys {
             .iter()
             .flat_map(|content| (0..content.parts()).map(|number| content.part(number).into()))
             .collect();
+        // A batch fits into one read. One large content does not.
+        let at_once = match contents {
+            [_] => BYTES_AT_ONCE as usize / PART,
+            _ => MOST_OPERATIONS,
+        };
         let mut entries: Vec<Option<Entry>> = Vec::with_capacity(parts.len());
-        for some in parts.chunks(MOST_OPERATIONS.min((AT_ONCE as usize / PART).max(contents.len()))) {
+        for some in parts.chunks(at_once) {
             let found = self.store.read(some).await?;
             entries.extend(found.entries.into_iter().map(|found| found.into_iter().next()));
         }
@@ -125,7 +130,7 @@ fn batches<'a, 'c>(contents: &'a [&'c Content]) -> Vec<&'a [&'c Content]> {
     let mut batches = Vec::new();
     let (mut begin, mut size, mut parts) = (0, 0, 0);
     for (at, content) in contents.iter().enumerate() {
-        let is_full = size + content.size > AT_ONCE || parts + content.parts() > MOST_OPERATIONS;
+        let is_full = size + content.size > BYTES_AT_ONCE || parts + content.parts() > MOST_OPERATIONS;
         if at > begin && is_full {
             batches.push(&contents[begin..at]);
             (begin, size, parts) = (at, 0, 0);
@@ -143,7 +148,7 @@ fn batches<'a, 'c>(contents: &'a [&'c Content]) -> Vec<&'a [&'c Content]> {
 struct Known(BTreeMap<u64, Vec<PathBuf>>);
 
 impl Known {
-    /// Those in the directories beside one. A file that cannot be looked at counts as missing.
+    /// Looks through the directories next to one. An unreadable file counts as missing.
     fn beside(directory: &Path) -> Known {
         let mut known = Known(BTreeMap::new());
         let is_deploy = |path: &Path| {
@@ -197,10 +202,10 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Puts a directory where another one may be, at once: whoever is killed meanwhile has one of them whole.
+/// Replaces a directory, or makes it, in one step. After a crash one of the two is there, and complete.
 fn put_in_place(new: &Path, directory: &Path) -> io::Result<()> {
     match renameat_with(CWD, new, CWD, directory, RenameFlags::EXCHANGE) {
-        // What was there is at the other place now.
+        // The exchange moved the old directory to the other place.
         Ok(()) => remove(new)?,
         Err(Errno::NOENT) => std::fs::rename(new, directory)?,
         // Some file systems cannot exchange.
@@ -286,7 +291,7 @@ mod tests {
             sha256: size.to_string(),
             size,
         };
-        let contents: Vec<Content> = [1, AT_ONCE, 2, 3, 2 * AT_ONCE, 0].map(content).into();
+        let contents: Vec<Content> = [1, BYTES_AT_ONCE, 2, 3, 2 * BYTES_AT_ONCE, 0].map(content).into();
         let contents: Vec<&Content> = contents.iter().collect();
         let sizes: Vec<Vec<u64>> = batches(&contents)
             .iter()
@@ -294,7 +299,13 @@ mod tests {
             .collect();
         assert_eq!(
             sizes,
-            [vec![1], vec![AT_ONCE], vec![2, 3], vec![2 * AT_ONCE], vec![0]]
+            [
+                vec![1],
+                vec![BYTES_AT_ONCE],
+                vec![2, 3],
+                vec![2 * BYTES_AT_ONCE],
+                vec![0]
+            ]
         );
         let small = vec![contents[0]; 300];
         let counts: Vec<usize> = batches(&small).iter().map(|batch| batch.len()).collect();

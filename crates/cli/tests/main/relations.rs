@@ -27,7 +27,7 @@ const PAIRS: &[(&str, &str)] = &[
     ),
     (
         r#"sysctl "a.b" { value => "1", persist => false, } sysctl "a/b" { value => "2", persist => false, }"#,
-        "wants something else of the kernel parameter a/b",
+        "wants something else of the kernel parameter `a/b`",
     ),
     (
         r#"sysctl "a.b" { value => "1", path => "/x.conf", } sysctl "c.d" { value => "2", path => "/x.conf", }"#,

@@ -165,7 +165,11 @@ fn disagreements(
                 Finding::one_too_many(place.sort.name, &shown(place, false), id, other)
             }
             _ => {
-                let what = format!("the {} {}", place.sort.name, shown(place, has_secrets));
+                let what = match place.key.contains(&b'\0') {
+                    true => shown(place, has_secrets),
+                    false => format!("`{}`", shown(place, has_secrets)),
+                };
+                let what = format!("the {} {what}", place.sort.name);
                 Finding::disagreement(&what, id, other)
             }
         };

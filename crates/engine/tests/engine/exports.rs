@@ -90,6 +90,13 @@ async fn a_store_that_is_away_holds_up_who_exports_and_no_thread() {
     rig.run_of(&alone).await;
     std::fs::write(&alone, "drift").unwrap();
     rig.until(|event| is(event, &alone, "repaired")).await;
+    // No event tells that a file is right before its export is stored.
+    let is_right = async {
+        while !std::fs::read_to_string(&files[3]).is_ok_and(|text| text == "x") {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(20), is_right).await;
     assert_eq!(
         reads(std::path::Path::new(&files[3])),
         "x",

@@ -58,6 +58,25 @@ pub struct SharedWorld {
     kinds: BTreeSet<String>,
 }
 
+/// The behaviour of programs while the store is away.
+pub struct WhileAway {
+    /// Whether they wait for values that this host never read. Else what they read fails.
+    pub waits: bool,
+    /// The directory that keeps what they read, so that a start without the store continues with it; none: nothing is kept.
+    pub remembered: Option<(AbsolutePath, Arc<Committer>)>,
+}
+
+impl WhileAway {
+    /// They wait, and nothing is kept.
+    #[must_use]
+    pub fn waiting() -> WhileAway {
+        WhileAway {
+            waits: true,
+            remembered: None,
+        }
+    }
+}
+
 struct Member {
     store: Arc<dyn Store>,
     hostname: String,
@@ -84,9 +103,9 @@ struct Member {
 struct Telling {
     reporter: Reporter,
     is_away: Mutex<bool>,
-    /// Whether the warnings about a recalled state and about a failed write were reported.
-    is_recalled: Mutex<bool>,
-    is_forgetful: Mutex<bool>,
+    /// Whether it was reported that this host continues with a remembered state, and that it cannot remember.
+    has_reported_recall: Mutex<bool>,
+    has_reported_loss: Mutex<bool>,
     /// When it was told that the store has lost what it had.
     set_back: Mutex<Option<Instant>>,
     /// Which secrets this host cannot read, and that was told.
@@ -103,9 +122,9 @@ impl Telling {
 
     /// A host started while the store is away.
     fn recalled(&self, age: Duration) {
-        if !std::mem::replace(&mut *self.is_recalled.lock(), true) {
+        if !std::mem::replace(&mut *self.has_reported_recall.lock(), true) {
             let text = format!(
-                "continues with the values that hosts shared {} ago",
+                "this host continues with what it read from the store {} ago",
                 shown_age(age)
             );
             self.reporter.warning(text);
@@ -113,8 +132,10 @@ impl Telling {
     }
 
     fn not_remembered(&self, why: &str) {
-        if !std::mem::replace(&mut *self.is_forgetful.lock(), true) {
-            let text = format!("what hosts share is not remembered for a start without the store: {why}");
+        if !std::mem::replace(&mut *self.has_reported_loss.lock(), true) {
+            let text = format!(
+                "this host cannot keep what it reads from the store, and would lack it at a start without the store: {why}"
+            );
             self.reporter.warning(visible(&text));
         }
     }
@@ -160,7 +181,7 @@ impl Telling {
 
 impl SharedWorld {
     /// The host `hostname` of those that share a store. Where it has no key, secrets are not encrypted. `kinds` are the kinds of resources that
-    /// there are.
+    /// there are; `while_away` says what programs do while the store is away.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -169,6 +190,7 @@ impl SharedWorld {
         hostname: &str,
         key: Option<HostKey>,
         kinds: impl IntoIterator<Item = String>,
+        while_away: WhileAway,
         reporter: Reporter,
     ) -> io::Result<SharedWorld> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -183,15 +205,17 @@ impl SharedWorld {
                 key,
                 own_exports: tokio::sync::Mutex::default(),
                 mirrors: Mutex::default(),
-                waits: true,
-                memories: None,
+                waits: while_away.waits,
+                memories: while_away
+                    .remembered
+                    .map(|(directory, committer)| Memories::new(directory, committer)),
                 standing: Mutex::default(),
                 standing_changed: tokio::sync::watch::Sender::new(()),
                 telling: Arc::new(Telling {
                     reporter,
                     is_away: Mutex::default(),
-                    is_recalled: Mutex::default(),
-                    is_forgetful: Mutex::default(),
+                    has_reported_recall: Mutex::default(),
+                    has_reported_loss: Mutex::default(),
                     set_back: Mutex::default(),
                     unreadable: Mutex::default(),
                 }),
@@ -213,25 +237,7 @@ impl SharedWorld {
         reporter: Reporter,
     ) -> io::Result<SharedWorld> {
         let store = Arc::new(FileStore::new(directory, &host.watches));
-        SharedWorld::new(store, hostname, None, kinds, reporter)
-    }
-
-    /// Remembers the selections that programs follow below a directory. A start without the store continues with them.
-    #[must_use]
-    pub fn remembering(mut self, directory: AbsolutePath, committer: Arc<Committer>) -> SharedWorld {
-        if let Some(member) = Arc::get_mut(&mut self.member) {
-            member.memories = Some(Memories::new(directory, committer));
-        }
-        self
-    }
-
-    /// Has programs fail that read from a store which is away, instead of waiting for it.
-    #[must_use]
-    pub fn without_waiting(mut self) -> SharedWorld {
-        if let Some(member) = Arc::get_mut(&mut self.member) {
-            member.waits = false;
-        }
-        self
+        SharedWorld::new(store, hostname, None, kinds, WhileAway::waiting(), reporter)
     }
 
     /// Tells all hosts the key of this one, so that secrets can be encrypted to it.

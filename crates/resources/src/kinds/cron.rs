@@ -382,7 +382,7 @@ impl Cron {
         ];
         if self.command.is_none() && self.state == Presence::Exists {
             for (parameter, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
-                let message = "is of the command: without `command` the unit itself decides it";
+                let message = "has no effect without `command`: the unit that the timer starts decides it";
                 invalid.push(Invalid::parameter(parameter, message));
             }
         }

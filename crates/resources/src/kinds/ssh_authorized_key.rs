@@ -17,10 +17,9 @@ use setpoint_host::users::Account as FoundAccount;
 use self::entry::KeyEntry;
 use crate::account_tools::invalid_name;
 use crate::edited_file::EditedFile;
-use crate::enclosing;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
-use crate::sorts::{Account, FILE, SSH_KEY, USER};
+use crate::sorts::{Account, SSH_KEY, USER};
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
 
@@ -142,19 +141,12 @@ impl Resource for SshAuthorizedKey {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        let file = AbsolutePath::new(self.file()).ok();
-        let directory = file.as_ref().and_then(AbsolutePath::parent);
-        let directory = directory.map(|directory| [directory.cleaned().as_bytes(), b"/"].concat());
-        let mut identities: Vec<_> = file
-            .iter()
-            .map(|file| FILE.identity(file.cleaned().as_bytes()))
-            .collect();
-        identities.extend(directory.map(|directory| FILE.identity(directory)));
+        let mut wanted = EditedFile::named(&self.file()).wanted();
         if !self.user.is_empty() {
-            identities.push(Account::written(&self.user).identity(&USER));
+            wanted.push(Wanted::first_of_each([
+                Account::written(&self.user).identity(&USER)
+            ]));
         }
-        let mut wanted = vec![Wanted::first_of_each(identities)];
-        wanted.extend(file.iter().map(|file| enclosing::wanted(&enclosing::file(file))));
         wanted
     }
 

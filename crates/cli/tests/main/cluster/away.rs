@@ -113,7 +113,7 @@ fn a_member_of_the_store_that_is_frozen_costs_no_lease() {
     };
     let before = created(&candidacy());
     assert!(before.is_some());
-    // The host is connected to one of the three; the two others see that its lease goes on.
+    // The host is connected to one of the three. The two others see that its lease lives.
     for frozen in (0..3).filter(|member| *member != leader) {
         cluster.etcd.signal_member(frozen, "STOP");
         let begin = std::time::Instant::now();

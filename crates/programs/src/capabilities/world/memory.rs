@@ -62,7 +62,7 @@ struct Remembered {
     entries: BTreeMap<String, String>,
 }
 
-/// What was remembered.
+/// A remembered state.
 pub(super) struct Recalled {
     pub(super) entries: BTreeMap<Key, Entry>,
     /// How long ago it was seen.
@@ -121,7 +121,7 @@ impl Memory {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "the age of a file that outlives the process is told by the clock of the system"
+    reason = "the file outlives the process, so its age needs the clock of the system"
 )]
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
