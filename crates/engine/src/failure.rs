@@ -38,6 +38,8 @@ pub enum FailureReason {
     Interrupted,
     /// Nothing is wrong here, but something outside this machine has not come to pass yet. What watches sees it come.
     Waiting,
+    /// Somebody else replaced what the run was about to replace. Another run begins with what is there now.
+    Overtaken,
     /// A mistake of ours: a panic, or a broken promise of a kind.
     Bug,
 }
@@ -161,6 +163,10 @@ impl From<FileError> for Failure {
                 path,
                 source,
             } => Failure::new(attempted).on(path.display()).because(source),
+            FileError::Exchanged { .. } => Failure::new(error.attempted())
+                .on(error.path().display())
+                .because(error.reason())
+                .reasoned(FailureReason::Overtaken),
             refused => Failure::new(refused.attempted())
                 .on(refused.path().display())
                 .because(refused.reason()),

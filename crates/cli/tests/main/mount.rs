@@ -57,7 +57,7 @@ fn a_run_mounts_mounts_otherwise_and_unmounts() {
         let named = format!("it is in use by process {} (`sleep`), which works in /srv/a b", user.trim());
         assert!(error.starts_with("unmount /srv/a b: ") && error.ends_with(&named), "{error}");
         shell("kill $(cat /run/user-of-it)");
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while Path::new(&format!("/proc/{}", text(Path::new("/run/user-of-it")).trim())).exists() {
             assert!(std::time::Instant::now() < deadline, "it ends");
             std::thread::yield_now();
@@ -262,7 +262,7 @@ fn who_keeps_a_file_system_busy_is_named() {
             ),
         ] {
             shell(&format!("({use_it}) > /dev/null 2>&1 & echo $! > /run/user-of-it"));
-            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
             while shell(&format!("{is_ready} && echo yes || true")) != "yes" {
                 assert!(std::time::Instant::now() < deadline, "{use_it}");
             }
@@ -305,7 +305,7 @@ fn a_server_that_does_not_answer_holds_up_nobody() {
         let patient = remote.replace("1s", "infinity");
         let main = place.write("main.mcl", &patient);
         let engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !Path::new("/run/waits").exists() {
             assert!(std::time::Instant::now() < deadline, "it is being mounted");
             std::thread::yield_now();

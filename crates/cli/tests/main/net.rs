@@ -192,7 +192,7 @@ fn a_file_that_networkd_takes_instead_is_warned_of() {
         // Networkd says so, too.
         shell("systemctl start systemd-networkd");
         let taken = || shell("networkctl status one --no-pager | sed -n 's/.*Network File: //p'");
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while taken() != "/run/systemd/network/10-all.network" {
             assert!(std::time::Instant::now() < deadline, "{}", taken());
             std::thread::sleep(std::time::Duration::from_millis(50));
@@ -272,7 +272,7 @@ fn networkd_that_runs_is_told() {
         let place = Hermetic::new();
         let main = place.write("main.mcl", &both);
         let engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         let configured = || shell("networkctl --no-legend list one | awk '{print $5}'") == "configured";
         while !configured() || !defaults().contains("via 192.0.2.1") {
             assert!(std::time::Instant::now() < deadline, "networkd has it as its own");

@@ -1,5 +1,7 @@
 //! Hosts that share a store: a process each, with its own working directory.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value as Json;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::watch::WatchHub;
@@ -176,28 +178,31 @@ impl Host {
     }
 }
 
+/// How long something may take on the slowest machine, also while a large binary goes to another host.
+const PATIENCE: Duration = Duration::from_secs(90);
+
 /// Waits until something is so.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(std::time::Instant::now() < deadline, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// Waits until a file has this content.
 pub(crate) fn becomes(path: &std::path::Path, content: &str) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let is = std::fs::read_to_string(path).ok();
         if is.as_deref() == Some(content) {
             return;
         }
         assert!(
-            std::time::Instant::now() < deadline,
+            Instant::now() < deadline,
             "{} is {is:?} and not {content:?}",
             path.display()
         );
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

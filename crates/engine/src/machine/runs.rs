@@ -157,10 +157,11 @@ impl Machine {
                     self.note_perhaps(slot);
                     self.notify_for_members(slot, &result);
                 }
-                if is_waiting(&result) {
+                if failed_as(&result, FailureReason::Waiting) {
                     self.found_missing(slot, error, &result);
                 } else {
-                    self.run_failed(slot, &run, error);
+                    let is_overtaken = failed_as(&result, FailureReason::Overtaken);
+                    self.run_failed(slot, &run, error, is_overtaken);
                 }
             }
         }
@@ -330,7 +331,7 @@ impl Machine {
         }
     }
 
-    fn run_failed(&mut self, slot: u32, run: &Run, error: Arc<str>) {
+    fn run_failed(&mut self, slot: u32, run: &Run, error: Arc<str>, is_overtaken: bool) {
         let life = self.life_mut(slot);
         // A run that was cancelled because the watch failed, or because it goes, has not failed by itself.
         if !life.is_watching() || life.is_leaving() {
@@ -341,7 +342,7 @@ impl Machine {
         self.note_failure(slot, &error);
         let tries = self.tries(self.live(slot));
         // What came during the run may be what it lacked. Only once, for the run itself may have caused it.
-        let event_came = run.again.is_some();
+        let event_came = run.again.is_some() || is_overtaken;
         let life = self.life_mut(slot);
         let second_chance = event_came && !std::mem::replace(&mut life.second_chance, event_came);
         let vertex = self.vertex_mut(slot);
@@ -692,17 +693,17 @@ fn fail_late(result: &mut RunResult, run: &Run, timeout: u64) {
 
 fn summary(result: &RunResult) -> RunSummary {
     match result.outcome {
-        Err(_) if is_waiting(result) => RunSummary::Waiting,
+        Err(_) if failed_as(result, FailureReason::Waiting) => RunSummary::Waiting,
         Err(_) => RunSummary::Failed,
         Ok(()) if result.drifts.is_empty() => RunSummary::Ok,
         Ok(()) => RunSummary::Drift,
     }
 }
 
-/// Whether a run found only that something outside this machine has not come to pass.
-fn is_waiting(result: &RunResult) -> bool {
+/// Whether a run failed for this reason.
+fn failed_as(result: &RunResult, reason: FailureReason) -> bool {
     let failure = result.outcome.as_ref().err();
-    failure.is_some_and(|failure| failure.reason() == FailureReason::Waiting)
+    failure.is_some_and(|failure| failure.reason() == reason)
 }
 
 /// Field, what is and what shall be, as events show them.

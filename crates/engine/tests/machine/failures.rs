@@ -30,6 +30,28 @@ fn what_is_behind_a_failure_is_blocked_and_the_rest_runs() {
 }
 
 #[test]
+fn a_run_that_somebody_overtakes_is_made_once_more() {
+    let overtaken = || Run::is_overtaken("replace it");
+    let mut sim = Simulation::new();
+    sim.runs("a", [overtaken()]);
+    sim.runs("b", [overtaken(), overtaken()]);
+    sim.swap(&Graph::new(&["a", "b"]));
+    sim.settle();
+    let mut said = sim.take();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "a failed: replace it",
+            "a ok",
+            "b failed for good",
+            "b failed: replace it",
+            "b failed: replace it"
+        ]
+    );
+}
+
+#[test]
 fn what_ran_before_is_blocked_too_when_it_drifts_behind_a_failure() {
     let mut sim = Simulation::of(&Graph::new(&["a", "b"]).edges("a -> b"));
     sim.runs("a", [Run::fails("break")]);

@@ -34,6 +34,8 @@ pub(crate) struct Run {
     pub(crate) takes: Duration,
     pub(crate) drifts: Vec<(&'static str, &'static str)>,
     pub(crate) fails: Option<&'static str>,
+    /// Why it fails.
+    pub(crate) reason: FailureReason,
     /// What it waits for.
     pub(crate) waits: Option<&'static str>,
     pub(crate) sends: Option<Option<&'static str>>,
@@ -56,6 +58,7 @@ impl Run {
             takes: Duration::ZERO,
             drifts: Vec::new(),
             fails: None,
+            reason: FailureReason::Refused,
             waits: None,
             sends: None,
             stubborn: false,
@@ -87,6 +90,13 @@ impl Run {
         Run {
             fails: Some(message),
             ..Run::ok()
+        }
+    }
+
+    pub(crate) fn is_overtaken(message: &'static str) -> Run {
+        Run {
+            reason: FailureReason::Overtaken,
+            ..Run::fails(message)
         }
     }
 
@@ -734,7 +744,7 @@ impl Simulation {
         let result = RunResult {
             drifts,
             outcome: match (run.fails, run.waits) {
-                (Some(message), _) => Err(Failure::new(message)),
+                (Some(message), _) => Err(Failure::new(message).reasoned(run.reason)),
                 (None, Some(missing)) => Err(Failure::waiting(missing)),
                 (None, None) => Ok(()),
             },

@@ -308,6 +308,7 @@ fn nothing_is_lost_or_done_twice_however_often_anything_is_killed() {
         .wanted
         .in_the_end
         .insert("/strings/shared".to_owned(), Some("kept".to_owned()));
+    crash.cluster.settles(&crash.wanted.right_in_the_end);
     let changes = recording.until_now(&crash.cluster.etcd).to_vec();
     for number in 0..HOSTS.len() {
         crash.kill_host(number);

@@ -1,5 +1,6 @@
 //! Hosts that run what is deployed, and what is asked of them.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -200,6 +201,26 @@ impl Cluster {
         }
     }
 
+    /// Waits until all these hosts say that they are right, and none says anything else for a while: what one of them does makes
+    /// others run again.
+    pub(super) fn settles(&self, hosts: &BTreeSet<String>) {
+        const QUIET: Duration = Duration::from_millis(700);
+        let begun = Instant::now();
+        let mut before = Vec::new();
+        loop {
+            let reports: Vec<Json> = hosts.iter().map(|host| self.report(host)).collect();
+            if reports == before && reports.iter().all(|report| report["state"] == "right") {
+                return;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "they are not all right and quiet: {reports:?}"
+            );
+            before = reports;
+            std::thread::sleep(QUIET);
+        }
+    }
+
     /// Waits until these are chosen, and answers how long that took.
     pub(super) fn chosen_become(&self, hosts: &[&str]) -> Duration {
         let begun = Instant::now();
@@ -220,6 +241,7 @@ impl Cluster {
 
     /// Ends hosts, and looks at all that has happened.
     pub(super) fn look_at(&self, recording: &mut Recording, hosts: Vec<(&str, Running)>, wanted: &Wanted) {
+        self.settles(&wanted.right_in_the_end);
         let changes = recording.until_now(&self.etcd).to_vec();
         let mut ran = Vec::new();
         let mut said = Vec::new();
