@@ -31,6 +31,25 @@ pub enum Read {
     NotFound,
 }
 
+/// Why there is no instance of a record.
+#[derive(Debug)]
+pub enum RecordError {
+    /// The dataclass does not fit the entity: a reason that continues `its result`.
+    Refused(String),
+    /// It could not be made.
+    Stopped(Stop),
+}
+
+impl RecordError {
+    /// The model has no entity of this name that is a record.
+    #[must_use]
+    pub fn refused(entity: &str) -> RecordError {
+        RecordError::Refused(format!(
+            "holds a dataclass, and the model has no entity `{entity}` below `std::Dataclass`"
+        ))
+    }
+}
+
 /// The running model as one call sees it.
 ///
 /// Everything that is read of the world outside goes through it, so that it can be recorded.
@@ -92,6 +111,19 @@ pub trait Context: Instances {
     /// Values that functions keep between calls, if the caller keeps them.
     fn cache(&mut self) -> Option<&mut Cache> {
         None
+    }
+
+    /// Makes an instance of an entity below `std::Dataclass`, which is given these attributes in a call at this place.
+    ///
+    /// # Errors
+    /// When the model has no such record, or another one that does not fit.
+    fn record(
+        &mut self,
+        entity: &str,
+        _attributes: Vec<(Arc<str>, Datum)>,
+        _span: Span,
+    ) -> Result<InstanceId, RecordError> {
+        Err(RecordError::refused(entity))
     }
 
     /// Notes that something is called of which nobody knows what it does and whether it answers the same another time.

@@ -13,28 +13,36 @@ use crate::codes::{self, class};
 use crate::context::{Context, Stop};
 use conversation::{CallEnd, Raised};
 
+/// A call of a function, whose arguments are bound to its parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) function: &'a PluginFunction,
+    pub(crate) positional: &'a [Datum],
+    pub(crate) keywords: &'a [(Arc<str>, Datum)],
+    pub(crate) span: Span,
+}
+
 /// Calls a function, and adds the marks of what it reads to `marks`.
 ///
 /// # Errors
 /// Why it has no result; `None` if that is unknown.
 pub(crate) fn run(
-    function: &PluginFunction,
-    positional: &[Datum],
-    keywords: &[(Arc<str>, Datum)],
-    span: Span,
+    call: &Call<'_>,
     context: &mut dyn Context,
     marks: &mut Marks,
 ) -> Result<Datum, Option<Stop>> {
+    let Call { function, span, .. } = *call;
     let Some(conversation) = function.conversation() else {
         return Err(None);
     };
-    let end = match conversation::call(conversation, function, positional, keywords, context, marks) {
+    let end = match conversation::call(conversation, call, context, marks) {
         Ok(result) => return Ok(result),
         Err(end) => end,
     };
     let is_secret = marks.contains(&Mark::Sensitive);
     Err(Some(Stop::from(match end {
         CallEnd::Unknown => return Err(None),
+        CallEnd::Stopped(stop) => return Err(Some(stop)),
         CallEnd::Unset(cell) => return Err(Some(Stop::Unset(cell))),
         CallEnd::Absent(instance, name) => {
             let entity = context.entity(instance);

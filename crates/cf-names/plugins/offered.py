@@ -5,6 +5,7 @@ both can be imported: its classes can be extended, its decorators give back what
 fails.
 """
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -12,10 +13,12 @@ import os
 import sys
 import types
 
-from setpoint_plugins import channel, signatures, values
+from setpoint_plugins import channel, dict_path, signatures, std, values
 
-# Directories of modules with Python, by the name of the module, and of the project.
+# Directories of modules with Python, by the name of the module: those that the model imports, and those that Python has imported.
 directories = {}
+# Directories in which further modules are found.
+module_path = []
 project = {"directory": "", "name": ""}
 
 
@@ -69,7 +72,8 @@ class _InertModule(types.ModuleType):
     def __getattr__(self, name):
         if name == "__path__" or name.startswith("__"):
             raise AttributeError(name)
-        return _inert_attribute(self.__name__, name)
+        inner = self.__name__ + "." + name
+        return importlib.import_module(inner) if inner in _OFFERED else _inert_attribute(self.__name__, name)
 
 
 class Project:
@@ -123,7 +127,7 @@ _OFFERED = {
         "ModelType": signatures.ModelType,
         "PluginException": values.PluginException,
     },
-    "inmanta.references": {"Reference": values.Reference},
+    "inmanta.references": {"Reference": values.Reference, "reference": signatures.reference},
     "inmanta.execute.util": {"Unknown": values.Unknown},
     "inmanta.execute.proxy": {
         name: getattr(values, name)
@@ -143,6 +147,8 @@ _OFFERED = {
     },
     "inmanta.module": {"Project": Project, "Module": Module},
     "inmanta.export": {"unknown_parameters": []},
+    "inmanta.util.dict_path": {name: getattr(dict_path, name) for name in dict_path.__all__},
+    "inmanta_plugins.std": {name: getattr(std, name) for name in std.__all__},
 }
 _OFFERED["inmanta.plugins"].update(
     {
@@ -161,11 +167,14 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if first != "inmanta_plugins":
             return None
-        if not rest:
+        if not rest or rest == "std":
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        directory = directories.get(rest)
+        if "." in rest:
+            return None
+        directory = directories.get(rest) or _find(rest)
         if directory is None:
             return None
+        directories[rest] = directory
         file = os.path.join(directory, "__init__.py")
         if not os.path.exists(file):
             spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
@@ -180,5 +189,25 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__dict__.update(_OFFERED.get(module.__name__, {}))
 
 
+def _find(module):
+    """The directory of the Python of a module that the model does not import."""
+    package = "inmanta-module-" + module.replace("_", "-")
+    layouts = (
+        os.path.join(module),
+        os.path.join(module, "inmanta_plugins", module),
+        os.path.join(package, "inmanta_plugins", module),
+        os.path.join("inmanta_plugins", module),
+        os.path.join(module, "plugins"),
+    )
+    for entry in module_path + sys.path:
+        for layout in layouts:
+            directory = os.path.join(entry, layout)
+            if os.path.isfile(os.path.join(directory, "__init__.py")):
+                return directory
+    return None
+
+
 def install():
+    std.Module = Module
+    std.Project = Project
     sys.meta_path.insert(0, Finder())

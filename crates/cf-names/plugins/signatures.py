@@ -140,6 +140,11 @@ def deprecated(function=None, *, replaced_by=None, **_keywords):
     return mark if function is None else mark(function)
 
 
+def reference(_name=None, *_others, **_keywords):
+    """`@reference("module::Name")`: Setpoint has the references of `std` alone, so it stays a class."""
+    return lambda cls: cls
+
+
 def _annotations(function):
     """Annotations as they are meant: those that are kept as text because of a `__future__` import are evaluated."""
     found = dict(getattr(function, "__annotations__", {}))

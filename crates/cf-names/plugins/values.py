@@ -4,6 +4,7 @@ Texts, numbers, booleans and null are Python's own. Lists and dicts are read-onl
 each attribute when it is read.
 """
 
+import dataclasses
 import typing
 
 from setpoint_plugins import channel
@@ -354,7 +355,7 @@ class DynamicProxy:
         return False
 
     @classmethod
-    def return_value(cls, value):
+    def return_value(cls, value, **_keywords):
         return _known(value)
 
     @classmethod
@@ -425,6 +426,12 @@ def encode(value, depth=0):
         return {"unknown": value._number}
     if isinstance(value, Reference):
         return {"reference": value._number}
+    if dataclasses.is_dataclass(value) and type(value).__module__.startswith("inmanta_plugins."):
+        namespace = type(value).__module__[len("inmanta_plugins.") :].replace(".", "::")
+        fields = []
+        for field in dataclasses.fields(value):
+            fields += [field.name, encode(getattr(value, field.name), depth + 1)]
+        return {"record": [namespace + "::" + type(value).__name__, fields]}
     advice = {"set": ": make a sorted list of it", "frozenset": ": make a sorted list of it", "generator": ": make a list of it"}
     name = type(value).__name__
     raise NoValue("holds a value of Python's type `%s`, which the model does not know%s" % (name, advice.get(name, "")))

@@ -14,6 +14,7 @@ def main():
     _project.update(channel.receive())
     offered.project.update(_project)
     offered.directories.update(_project["modules"])
+    offered.module_path.extend(_project["module_path"])
     offered.install()
     sys.stdout = _printer
     sys.argv = ["setpoint"]

@@ -25,10 +25,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashSet;
 use setpoint_diagnostics::Loader;
 
+use conversation::Surroundings;
 pub use conversation::{Conversation, Session};
 use signature::{FoundFunction, ImportFailure};
 pub use signature::{ParameterKind, PluginFunction, PluginParameter, PluginSignature, exception_text};
-pub use wire::Given;
+pub use wire::{Given, Made};
 
 /// Starts workers.
 pub trait PluginHost: fmt::Debug + Send + Sync {
@@ -82,6 +83,8 @@ const PROGRAM: &[(&str, &str)] = &[
     ("channel", include_str!("../plugins/channel.py")),
     ("values", include_str!("../plugins/values.py")),
     ("signatures", include_str!("../plugins/signatures.py")),
+    ("dict_path", include_str!("../plugins/dict_path.py")),
+    ("std", include_str!("../plugins/std.py")),
     ("offered", include_str!("../plugins/offered.py")),
     ("worker", include_str!("../plugins/worker.py")),
 ];
@@ -145,12 +148,14 @@ pub struct MissingPlugin {
 }
 
 impl Plugins {
-    /// Finds the Python files of modules, which are given as pairs of name and directory. Nothing is run yet.
+    /// Finds the Python files of modules, which are given as pairs of name and directory. These files can import the Python of every
+    /// module in `module_path`. Nothing is run yet.
     #[must_use]
     pub fn new(
         settings: &PluginSettings,
         project: &str,
         python: impl Iterator<Item = (Arc<str>, Arc<str>)>,
+        module_path: &[String],
         loader: &dyn Loader,
     ) -> Plugins {
         let mut modules = BTreeMap::new();
@@ -165,7 +170,14 @@ impl Plugins {
         let conversation = match settings {
             PluginSettings::Off(reason) => Err(reason.clone()),
             PluginSettings::Named => Err("which are not run here".into()),
-            PluginSettings::By(host) => Ok(Arc::new(Conversation::new(host.clone(), project, directories))),
+            PluginSettings::By(host) => {
+                let surroundings = Surroundings {
+                    project: project.into(),
+                    directories,
+                    module_path: module_path.to_vec(),
+                };
+                Ok(Arc::new(Conversation::new(host.clone(), surroundings)))
+            }
         };
         Plugins {
             by_name_alone: matches!(settings, PluginSettings::Named),

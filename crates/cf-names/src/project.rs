@@ -70,6 +70,8 @@ pub struct Loaded {
     pub files: Vec<LoadedFile>,
     /// Paths that were read, found or not.
     pub reads: Vec<String>,
+    /// The directories in which modules were looked for.
+    pub module_path: Vec<String>,
 }
 
 impl Loaded {
@@ -176,11 +178,12 @@ pub fn load(
     let mut loading = Loading {
         reading,
         library,
-        finder: modules::Finder::new(path),
+        finder: modules::Finder::new(path.clone()),
         modules: Vec::new(),
         files: Vec::new(),
         loaded: FxHashSet::default(),
         failed: FxHashSet::default(),
+        failures: Vec::new(),
         worklist: Vec::new(),
     };
     loading.main(&main);
@@ -207,6 +210,7 @@ pub fn load(
         files,
         reads: reading.reads,
         modules,
+        module_path: path,
     }
 }
 
@@ -276,6 +280,8 @@ struct Loading<'a> {
     loaded: FxHashSet<Arc<str>>,
     /// Namespaces that could not be loaded, which has been said.
     failed: FxHashSet<Arc<str>>,
+    /// Why.
+    failures: Vec<Diagnostic>,
     worklist: Vec<Pending>,
 }
 
@@ -318,10 +324,16 @@ impl Loading<'_> {
                 }
                 if let Err(error) = self.namespace(name, pending.span) {
                     self.failed.insert(name.into());
-                    self.reading.diagnostics.push(*error);
+                    self.failures.push(*error);
                     break;
                 }
             }
+        }
+        // Told in the order in which the imports are written.
+        self.failures
+            .sort_by_key(|error| (error.primary.span.file.0, error.primary.span.start));
+        for error in self.failures.drain(..) {
+            self.reading.diagnostics.push(error);
         }
     }
 

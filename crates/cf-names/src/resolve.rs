@@ -91,7 +91,7 @@ pub fn resolve(
     for step in steps() {
         step(&mut resolver);
         if resolver.found.has_errors() {
-            diagnostics.append(resolver.found);
+            diagnostics.append(resolver.names.tell_import_failures_once(resolver.found));
             return None;
         }
     }
@@ -115,7 +115,7 @@ pub fn resolve_as_far_as_possible(
         let found = std::mem::take(&mut resolver.found);
         if is_right {
             is_right = !found.has_errors();
-            diagnostics.append(found);
+            diagnostics.append(resolver.names.tell_import_failures_once(found));
         }
     }
     resolver.finish()

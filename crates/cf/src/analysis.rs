@@ -101,6 +101,7 @@ impl Workspace {
                 &load.plugins,
                 &loaded.project.name,
                 loaded.python(),
+                &loaded.module_path,
                 loader,
             )),
             declared: Declared::new(&loaded, loader, library, &mut self.sources, &mut diagnostics),

@@ -83,6 +83,7 @@ fn resolve(
             &options.plugins,
             &loaded.project.name,
             loaded.python(),
+            &loaded.module_path,
             loader,
         )),
         declared: Declared::new(&loaded, loader, library, sources, diagnostics),

@@ -38,7 +38,7 @@ pub enum FailureReason {
     Interrupted,
     /// Nothing is wrong here, but something outside this machine has not come to pass yet. What watches sees it come.
     Waiting,
-    /// Somebody else replaced what the run was about to replace. Another run begins with what is there now.
+    /// Another process replaced the file that the run was about to replace. The next run compares with the new file.
     Overtaken,
     /// A mistake of ours: a panic, or a broken promise of a kind.
     Bug,

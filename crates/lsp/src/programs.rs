@@ -355,6 +355,7 @@ fn analyse_model(
     };
     let mut options = model::AnalysisOptions {
         main: key.file.clone(),
+        module_path: setup.files.module_path(),
         ..model::AnalysisOptions::default()
     };
     if key.file.as_deref().is_some_and(is_of_module) {

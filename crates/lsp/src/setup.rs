@@ -29,6 +29,11 @@ pub trait Files: Send + Sync {
         self.open(root, None)
     }
 
+    /// Directories of modules of models that belong to no project, which [`Files::open_model`] reads too.
+    fn module_path(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether a file is there.
     fn is_file(&self, path: &str) -> bool;
 

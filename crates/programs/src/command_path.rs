@@ -19,8 +19,7 @@ const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 /// Where commands are looked for. For root without what others can change: names that are not absolute, and directories that are not
 /// root's, that others can write in, or that others can put another one in the place of.
 pub fn command_path(reporter: &Reporter) -> OsString {
-    let given = std::env::var_os("PATH").filter(|path| !path.is_empty());
-    let path = given.unwrap_or_else(|| STANDARD_PATH.into());
+    let path = given_path();
     if !geteuid().is_root() {
         return path;
     }
@@ -34,6 +33,24 @@ pub fn command_path(reporter: &Reporter) -> OsString {
         ));
     }
     std::env::join_paths(kept).unwrap_or_else(|_| STANDARD_PATH.into())
+}
+
+/// The directories of [`command_path`], without a word about those that are left out.
+pub(crate) fn command_directories() -> Vec<PathBuf> {
+    let path = given_path();
+    std::env::split_paths(&path)
+        .filter(|directory| is_trusted(directory))
+        .collect()
+}
+
+/// Whether what a directory holds may be run and read: for root, if only root decides what it holds.
+pub(crate) fn is_trusted(directory: &Path) -> bool {
+    !geteuid().is_root() || is_roots(directory)
+}
+
+fn given_path() -> OsString {
+    let given = std::env::var_os("PATH").filter(|path| !path.is_empty());
+    given.unwrap_or_else(|| STANDARD_PATH.into())
 }
 
 /// Whether only root decides what a directory holds. Of one that is not there the nearest above it decides, where it would be made.

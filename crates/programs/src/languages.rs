@@ -12,6 +12,7 @@ pub mod compilation;
 pub mod evaluation;
 pub mod included_models;
 pub mod included_programs;
+pub mod installed_modules;
 pub(crate) mod mcl_functions;
 pub mod model;
 pub mod model_loader;

@@ -67,6 +67,8 @@ pub(super) struct Plans<'m> {
     plans: Vec<Rc<Plan<'m>>>,
     /// By constructor.
     of: FxHashMap<usize, PlanId>,
+    /// Of records that functions answer, by the place of the call.
+    of_records: FxHashMap<(EntityId, Span), PlanId>,
 }
 
 impl<'m> Plans<'m> {
@@ -211,6 +213,52 @@ impl<'m> Machine<'m> {
         self.refine(instance)?;
         self.set_result(result, Datum::Instance(instance));
         Ok(())
+    }
+
+    /// Makes an instance of an entity that is in no index, which a call at this place gives these attributes.
+    pub(super) fn make_record(
+        &mut self,
+        entity: EntityId,
+        given: Vec<(u32, Datum)>,
+        span: Span,
+        scope: Scope,
+    ) -> Run<InstanceId> {
+        let id = self.record_plan(entity, span);
+        let plan = self.plans.plans[id.0 as usize].clone();
+        let instance = self.create(&plan, &[], scope)?;
+        self.set_up(instance, id, &plan, given, scope)?;
+        self.refine(instance)?;
+        Ok(instance)
+    }
+
+    /// A plan that sets what has a default, unless it is given.
+    fn record_plan(&mut self, entity: EntityId, span: Span) -> PlanId {
+        if let Some(plan) = self.plans.of_records.get(&(entity, span)) {
+            return *plan;
+        }
+        let members = self.model.entities[entity.index()].members.iter().enumerate();
+        let defaults = members.filter_map(|(slot, member)| match &member.kind {
+            MemberKind::Attribute {
+                default: Some(default),
+                ..
+            } => Some(Setting {
+                slot: slot as u32,
+                value: default,
+                keyword: None,
+            }),
+            _ => None,
+        });
+        let plan = Plan {
+            entity,
+            span,
+            index: SmallVec::new(),
+            settings: defaults.collect(),
+            needed: SmallVec::new(),
+        };
+        let id = PlanId(self.plans.plans.len() as u32);
+        self.plans.plans.push(Rc::new(plan));
+        self.plans.of_records.insert((entity, span), id);
+        id
     }
 
     /// Values of members of indexes, and what stands behind `**` for the others.

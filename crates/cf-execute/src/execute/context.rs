@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_cf_functions::calls;
 use setpoint_cf_functions::context::{
-    Arguments, Cache, Context, Deployment, Fact, Read, Sender, Site, Stop, UnsetCell,
+    Arguments, Cache, Context, Deployment, Fact, Read, RecordError, Sender, Site, Stop, UnsetCell,
 };
 use setpoint_cf_functions::std::{FUNCTIONS, number};
 use setpoint_cf_names::datum::{Datum, InstanceId, Instances, Unknowns};
@@ -17,7 +17,8 @@ use setpoint_value::{CallError, FunctionRef, Value};
 use super::cells::{CellId, GradualKind, NONE};
 use super::frames::FrameNames;
 use super::inputs::ReadKey;
-use super::machine::Machine;
+use super::machine::{Machine, TOP};
+use super::units::Scope;
 use super::view::place_text;
 use crate::export::bindings::{Executed, Identified};
 
@@ -312,6 +313,41 @@ impl Context for CallContext<'_, '_> {
 
     fn cache(&mut self) -> Option<&mut Cache> {
         Some(&mut self.machine.cache)
+    }
+
+    fn record(
+        &mut self,
+        entity: &str,
+        attributes: Vec<(Arc<str>, Datum)>,
+        span: Span,
+    ) -> Result<InstanceId, RecordError> {
+        let record = self.entity_named(entity).filter(|entity| {
+            let data = &self.machine.model.entities;
+            let mut above = data.iter().filter(|entity| &*entity.name == "std::Dataclass");
+            above.any(|above| above.descendants.contains(entity))
+        });
+        let record = record.ok_or_else(|| RecordError::refused(entity))?;
+        let members = &self.machine.model.entities[record.index()].members;
+        let mut given = Vec::with_capacity(attributes.len());
+        for (name, value) in attributes {
+            let slot = members
+                .iter()
+                .position(|member| self.is_named(member.name, &name));
+            let Some(slot) = slot else {
+                let what = format!(
+                    "holds a dataclass with a field `{name}`, which the entity `{entity}` does not have"
+                );
+                return Err(RecordError::Refused(what));
+            };
+            given.push((slot as u32, value));
+        }
+        let scope = Scope {
+            frame: self.frame,
+            ..TOP
+        };
+        self.machine
+            .make_record(record, given, span, scope)
+            .map_err(RecordError::Stopped)
     }
 
     fn note_plugin(&mut self) {

@@ -67,14 +67,13 @@ impl OneCall<'_> {
             keywords,
             ..
         } = call;
-        let result = plugins::run(
+        let call = plugins::Call {
             function,
-            &positional,
-            &keywords,
-            self.site.span,
-            context,
-            &mut marks,
-        );
+            positional: &positional,
+            keywords: &keywords,
+            span: self.site.span,
+        };
+        let result = plugins::run(&call, context, &mut marks);
         let result = match result {
             Ok(result) => bounded(result.with_marks(&marks), self.site.span).map_err(Stop::Error)?,
             Err(None) => return Ok(context.unknowns().create()),

@@ -5,33 +5,25 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use setpoint_cf_names::datum::{Datum, InstanceId};
-use setpoint_cf_names::plugins::{Conversation, Lost, PluginFunction, Session};
+use setpoint_cf_names::plugins::{Conversation, Lost, Made, Session};
+use setpoint_diagnostics::Span;
 use setpoint_value::Marks;
 
-use crate::context::{Context, Read, UnsetCell};
+use super::Call;
+use crate::context::{Context, Read, RecordError, Stop, UnsetCell};
 
 /// Calls a function, and adds the marks of what it reads to `marks`.
 pub(super) fn call(
     conversation: &Conversation,
-    function: &PluginFunction,
-    positional: &[Datum],
-    keywords: &[(Arc<str>, Datum)],
+    call: &Call<'_>,
     context: &mut dyn Context,
     marks: &mut Marks,
 ) -> Result<Datum, CallEnd> {
     let mut session = conversation.session();
     let mut noted = Noted::default();
-    let result = exchange(
-        &mut session,
-        function,
-        positional,
-        keywords,
-        context,
-        marks,
-        &mut noted,
-    );
+    let result = exchange(&mut session, call, context, marks, &mut noted);
     if let Err(CallEnd::Lost(lost)) = result {
-        let what = format!("`{}` was called", function.full_name());
+        let what = format!("`{}` was called", call.function.full_name());
         return Err(CallEnd::Lost(session.give_up(lost, &what)));
     }
     // Whatever a function makes of it: once the value is there, it is called again.
@@ -50,13 +42,17 @@ pub(super) fn call(
 /// Sends the call, answers reads of the worker, and receives the result.
 fn exchange(
     session: &mut Session,
-    function: &PluginFunction,
-    positional: &[Datum],
-    keywords: &[(Arc<str>, Datum)],
+    call: &Call<'_>,
     context: &mut dyn Context,
     marks: &mut Marks,
     noted: &mut Noted,
 ) -> Result<Datum, CallEnd> {
+    let Call {
+        function,
+        positional,
+        keywords,
+        span,
+    } = *call;
     let (namespace, name) = function.path();
     let refused = |what: String| CallEnd::Refused(format!("an argument {what}"));
     let positional = positional
@@ -103,8 +99,22 @@ fn exchange(
                 session.send(&answer)?;
             }
             Message::Result(value) => {
-                let datum = session.given.decode(value, context.unknowns());
-                return Ok(datum.ok_or_else(Lost::nonsense)?);
+                // It will be called again.
+                if noted.unset.is_some() {
+                    return Ok(Datum::Null);
+                }
+                let mut made = MadeOfResult {
+                    context,
+                    marks,
+                    span,
+                    error: None,
+                };
+                let datum = session.given.decode(value, &mut made);
+                return match made.error {
+                    Some(RecordError::Refused(what)) => Err(CallEnd::Refused(format!("its result {what}"))),
+                    Some(RecordError::Stopped(stop)) => Err(CallEnd::Stopped(stop)),
+                    None => Ok(datum.ok_or_else(Lost::nonsense)?),
+                };
             }
             Message::Refused(what) => return Err(CallEnd::Refused(format!("its result {what}"))),
             Message::Raised(raised) => {
@@ -122,6 +132,30 @@ fn exchange(
     }
 }
 
+/// New values and instances in a result.
+struct MadeOfResult<'a> {
+    context: &'a mut dyn Context,
+    /// Of all that the call was given and has read.
+    marks: &'a Marks,
+    span: Span,
+    error: Option<RecordError>,
+}
+
+impl Made for MadeOfResult<'_> {
+    fn unknown(&mut self) -> Datum {
+        self.context.unknowns().create()
+    }
+
+    fn record(&mut self, entity: &str, attributes: Vec<(Arc<str>, Datum)>) -> Option<Datum> {
+        let attributes = attributes.into_iter();
+        let attributes = attributes.map(|(name, value)| (name, value.with_marks(self.marks)));
+        let made = self.context.record(entity, attributes.collect(), self.span);
+        made.map(Datum::Instance)
+            .map_err(|error| self.error = Some(error))
+            .ok()
+    }
+}
+
 /// Why a call has no result.
 pub(super) enum CallEnd {
     /// It needs what has no value yet.
@@ -132,6 +166,8 @@ pub(super) enum CallEnd {
     Absent(InstanceId, String),
     /// What crosses cannot.
     Refused(String),
+    /// An instance that it answers cannot be made.
+    Stopped(Stop),
     /// An exception that tells users something.
     Declared(Box<Raised>),
     /// Another exception.

@@ -18,10 +18,19 @@ const MOST_PRINTED: usize = 16 << 20;
 /// A worker, once somebody needs it, and what it was given.
 pub struct Conversation {
     host: Arc<dyn PluginHost>,
-    project: Arc<str>,
-    /// Directories of modules with Python, as the loader knows them.
-    directories: BTreeMap<Arc<str>, Arc<str>>,
+    surroundings: Surroundings,
     session: Mutex<Session>,
+}
+
+/// The project and its modules, for functions in Python. Paths are as the loader knows them.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    /// The name of the project.
+    pub(super) project: Arc<str>,
+    /// Directories of the Python of modules that the model imports, by the name of the module.
+    pub(super) directories: BTreeMap<Arc<str>, Arc<str>>,
+    /// Directories of other modules, which Python can import.
+    pub(super) module_path: Vec<String>,
 }
 
 /// State of a conversation.
@@ -54,15 +63,10 @@ enum LoadMessage {
 }
 
 impl Conversation {
-    pub(super) fn new(
-        host: Arc<dyn PluginHost>,
-        project: &str,
-        directories: BTreeMap<Arc<str>, Arc<str>>,
-    ) -> Conversation {
+    pub(super) fn new(host: Arc<dyn PluginHost>, surroundings: Surroundings) -> Conversation {
         Conversation {
             host,
-            project: project.into(),
-            directories,
+            surroundings,
             session: Mutex::default(),
         }
     }
@@ -117,14 +121,21 @@ impl Conversation {
             })?;
             session.worker.insert(worker).begin();
             session.send(&json!(PROGRAM))?;
-            let directories = self.directories.iter();
+            let Surroundings {
+                project,
+                directories,
+                module_path,
+            } = &self.surroundings;
+            let directories = directories.iter();
             let directories: serde_json::Map<String, Json> = directories
                 .map(|(module, directory)| (module.to_string(), self.host.path(directory).into()))
                 .collect();
+            let module_path = module_path.iter().map(|entry| self.host.path(entry));
             session.send(&json!({
                 "directory": self.host.path(""),
-                "name": &*self.project,
+                "name": &**project,
                 "modules": directories,
+                "module_path": module_path.collect::<Vec<_>>(),
             }))?;
         }
         if let Some(worker) = &mut session.worker {
@@ -136,7 +147,7 @@ impl Conversation {
     /// A file that the worker names, as the loader knows it.
     #[must_use]
     pub fn loaded_path(&self, path: &str) -> String {
-        for directory in self.directories.values() {
+        for directory in self.surroundings.directories.values() {
             let there = self.host.path(directory);
             let below = path.strip_prefix(&there).filter(|below| below.starts_with('/'));
             if let Some(below) = below {
@@ -228,7 +239,7 @@ impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation")
             .field("host", &self.host)
-            .field("directories", &self.directories)
+            .field("surroundings", &self.surroundings)
             .finish_non_exhaustive()
     }
 }

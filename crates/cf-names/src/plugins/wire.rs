@@ -1,7 +1,8 @@
 //! Data as they cross to a worker and back.
 //!
 //! JSON's own values are themselves, with numbers that have a point always written with one. The rest is an object with one key, which says the
-//! sort: `{"dict": [k, v, …]}`, `{"instance": [number, entity]}`, `{"unknown": number}`, `{"reference": number}`, `{"float": "nan"}`.
+//! sort: `{"dict": [k, v, …]}`, `{"instance": [number, entity]}`, `{"record": [entity, [k, v, …]]}`,
+//! `{"unknown": number}`, `{"reference": number}`, `{"float": "nan"}`.
 
 use std::sync::Arc;
 
@@ -9,11 +10,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value as Json, json};
 use setpoint_value::Marks;
 
-use crate::datum::{Datum, Deferred, Dict, InstanceId, Instances, UnknownId, Unknowns};
+use crate::datum::{Datum, Deferred, Dict, InstanceId, Instances, UnknownId};
 use crate::hir::Model;
 
 /// Lists and dicts in lists and dicts cross no deeper than this.
 const DEEPEST: u32 = 60;
+
+/// Makes the new values and instances in an answer of a worker.
+pub trait Made {
+    /// A value that is not known.
+    fn unknown(&mut self) -> Datum;
+
+    /// An instance of an entity below `std::Dataclass`. None if it cannot be made; the implementation keeps the reason.
+    fn record(&mut self, entity: &str, attributes: Vec<(Arc<str>, Datum)>) -> Option<Datum>;
+}
 
 /// What a worker was given that it can name again.
 #[derive(Debug, Default)]
@@ -92,8 +102,7 @@ impl Given {
     }
 
     /// A datum from the worker; none if it is none, or names what the worker was not given.
-    #[must_use]
-    pub fn decode(&self, wire: Json, unknowns: &mut Unknowns) -> Option<Datum> {
+    pub fn decode(&self, wire: Json, made: &mut dyn Made) -> Option<Datum> {
         Some(match wire {
             Json::Null => Datum::Null,
             Json::Bool(bool) => Datum::Bool(bool),
@@ -103,17 +112,27 @@ impl Given {
             },
             Json::String(text) => Datum::text(text),
             Json::Array(items) => {
-                let items = items.into_iter().map(|item| self.decode(item, unknowns));
+                let items = items.into_iter().map(|item| self.decode(item, made));
                 Datum::List(items.collect::<Option<Vec<_>>>()?.into())
             }
             Json::Object(object) => {
                 let (sort, content) = object.into_iter().next()?;
                 match sort.as_str() {
-                    "dict" => self.decode_dict(content, unknowns)?,
+                    "dict" => Datum::Dict(Arc::new(
+                        self.decode_entries(content, made)?.into_iter().collect::<Dict>(),
+                    )),
+                    "record" => {
+                        let Ok([Json::String(entity), fields]) = serde_json::from_value::<[Json; 2]>(content)
+                        else {
+                            return None;
+                        };
+                        let fields = self.decode_entries(fields, made)?;
+                        made.record(&entity, fields)?
+                    }
                     "instance" => Datum::Instance(self.instance(content.get(0)?.as_u64()?)?),
                     "unknown" => match content.as_u64() {
                         Some(number) => Datum::Unknown(UnknownId(u32::try_from(number).ok()?)),
-                        None => unknowns.create(),
+                        None => made.unknown(),
                     },
                     "reference" => {
                         let number = usize::try_from(content.as_u64()?).ok()?;
@@ -131,7 +150,7 @@ impl Given {
         })
     }
 
-    fn decode_dict(&self, content: Json, unknowns: &mut Unknowns) -> Option<Datum> {
+    fn decode_entries(&self, content: Json, made: &mut dyn Made) -> Option<Vec<(Arc<str>, Datum)>> {
         let Json::Array(content) = content else {
             return None;
         };
@@ -139,8 +158,8 @@ impl Given {
         let mut content = content.into_iter();
         while let Some(key) = content.next() {
             let Json::String(key) = key else { return None };
-            entries.push((Arc::from(key), self.decode(content.next()?, unknowns)?));
+            entries.push((Arc::from(key), self.decode(content.next()?, made)?));
         }
-        Some(Datum::Dict(Arc::new(entries.into_iter().collect::<Dict>())))
+        Some(entries)
     }
 }

@@ -139,9 +139,12 @@ impl Finder {
         names.extend(self.path.iter().flat_map(|entry| directories(loader, entry)));
         codes::not_loaded(name, import, "ModuleNotFoundException", &searched).help_if(
             did_you_mean(name, names.iter().map(String::as_str)).or_else(|| {
-                let needs_path = self.path.is_empty();
-                needs_path.then(|| {
-                    "if its directory is in `libs`, write `modulepath: libs` in project.yml".to_owned()
+                Some(match self.path.is_empty() {
+                    true => "if its directory is in `libs`, write `modulepath: libs` in project.yml".to_owned(),
+                    false => format!(
+                        "if `pip` installed `{PACKAGE_PREFIX}{}`, put the `python3` of its environment first in PATH",
+                        name.replace('_', "-")
+                    ),
                 })
             }),
         )

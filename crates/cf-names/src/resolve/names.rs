@@ -1,11 +1,12 @@
 //! Namespaces: which types and variables each has, what it imports, and how a name in it is found.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_cf_syntax::{ast, foreign_word};
-use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, did_you_mean};
 use setpoint_graph::Library;
 
 use super::{FunctionTable, codes};
@@ -53,6 +54,8 @@ pub(super) struct Names<'a> {
     defined: FxHashMap<Arc<str>, Vec<NamespaceId>>,
     /// How often a similar name was looked for.
     searches: Cell<u32>,
+    /// Errors that a Python file causes that cannot be imported, by the reason.
+    import_failures: RefCell<BTreeMap<String, Vec<Span>>>,
 }
 
 /// Similar names are looked for so often: that compares with all there are, and nobody reads more advice.
@@ -81,6 +84,7 @@ impl<'a> Names<'a> {
             by_name: FxHashMap::default(),
             defined: FxHashMap::default(),
             searches: Cell::new(0),
+            import_failures: RefCell::default(),
         };
         for (at, file) in loaded.files.iter().enumerate() {
             let name = &file.namespace;
@@ -139,7 +143,8 @@ impl<'a> Names<'a> {
         definition: Definition,
         span: Option<Span>,
     ) -> Option<(Definition, Option<Span>)> {
-        if let Some(taken) = self.own(space, name) {
+        let taken = self.own(space, name);
+        if let Some(taken) = taken.filter(|(taken, _)| !is_guess(taken)) {
             return Some(taken);
         }
         self.defined.entry(name.clone()).or_default().push(space);
@@ -302,7 +307,13 @@ impl<'a> Names<'a> {
                         "could not find function `{name}` in namespace `{}`: {reason}",
                         of.name
                     );
-                    Diagnostic { message, ..error }
+                    let told = Diagnostic { message, ..error };
+                    let help = missing_package(&reason).map(|package| {
+                        format!("install the package of `{package}` for the `python3` that is first in PATH")
+                    });
+                    let mut failures = self.import_failures.borrow_mut();
+                    failures.entry(reason).or_default().push(path.span);
+                    told.help_if(help)
                 }
                 None => error,
             };
@@ -343,7 +354,35 @@ impl<'a> Names<'a> {
         if let Some(meant) = self.other_name(space, searched, path) {
             return error.help(format!("did you mean `{meant}`?"));
         }
-        error.help_if(did_you_mean(name, near))
+        match did_you_mean(name, near) {
+            Some(meant) => error.help(meant),
+            None if of.has_library_functions && !path.namespace.is_empty() => error.note(format!(
+                "`{}` is the module of functions here: the project has no module of this name",
+                of.name
+            )),
+            None => error,
+        }
+    }
+
+    /// Leaves one error for each Python file that cannot be imported, with the number of those that follow from the same reason.
+    pub(super) fn tell_import_failures_once(&self, found: Diagnostics) -> Diagnostics {
+        let failures = self.import_failures.borrow();
+        let mut told = Diagnostics::new();
+        for error in found.into_vec() {
+            let is_it = |spans: &&Vec<Span>| {
+                std::ptr::eq(error.code, &codes::NO_TYPE) && spans.contains(&error.primary.span)
+            };
+            match failures.values().find(is_it) {
+                None => told.push(error),
+                Some(spans) if spans.first() != Some(&error.primary.span) => {}
+                Some(spans) => told.push(match spans.len() - 1 {
+                    0 => error,
+                    1 => error.note("one more name is not found for the same reason"),
+                    more => error.note(format!("{more} more names are not found for the same reason")),
+                }),
+            }
+        }
+        told
     }
 
     /// What somebody means who uses the name that another language or tool has for it.
@@ -438,6 +477,21 @@ pub(super) fn function(
         .get(&library_module(namespace), name)
         .filter(|_| has_library_functions);
     shared.cloned().map(FunctionImplementation::Library)
+}
+
+/// The Python package that an import lacks.
+fn missing_package(reason: &str) -> Option<&str> {
+    let (_, rest) = reason.split_once("ModuleNotFoundError: No module named '")?;
+    let (module, _) = rest.split_once('\'')?;
+    module.split('.').next()
+}
+
+/// Whether it is a function that Setpoint knows by name alone. The Python file may use that name for something else.
+fn is_guess(definition: &Definition) -> bool {
+    match definition {
+        Definition::Function(_, FunctionImplementation::Plugin(plugin)) => !plugin.is_run(),
+        _ => false,
+    }
 }
 
 /// What stands before the last name.

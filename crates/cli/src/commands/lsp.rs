@@ -13,6 +13,7 @@ use setpoint_programs::capabilities::system_hostname;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::included_models::IncludedModels;
 use setpoint_programs::languages::included_programs::{IncludedPrograms, with_programs};
+use setpoint_programs::languages::installed_modules::installed_modules;
 use setpoint_programs::languages::model::ModelSettings;
 use setpoint_programs::languages::model_loader::model_loader;
 
@@ -92,7 +93,11 @@ impl Files for Disk {
             let directory = format!("{}/", root.trim_end_matches('/'));
             IncludedPrograms::new(&directory, &self.library, true, Vec::new(), &self.output)
         });
-        Box::new(programs.modules(model_loader(root, &[])))
+        Box::new(programs.modules(model_loader(root, &self.module_path())))
+    }
+
+    fn module_path(&self) -> Vec<String> {
+        installed_modules()
     }
 
     fn is_file(&self, path: &str) -> bool {

@@ -57,6 +57,7 @@ mod messages;
 mod metrics;
 mod mistakes;
 mod mixed_use;
+mod model_modules;
 mod model_tutorial;
 mod models;
 mod modules;

@@ -28,6 +28,7 @@ use crate::directory_loader::DirectoryLoader;
 use crate::facts::{Facts, read_facts};
 use crate::failure::{Failure, system_text};
 use crate::languages::included_programs::{Evaluations, IncludedPrograms, ProgramsAsModules, with_programs};
+use crate::languages::installed_modules::installed_modules;
 use crate::languages::model_loader::model_loader;
 use crate::python::Python;
 use crate::report::{Importance, Reporter, headed};
@@ -140,6 +141,7 @@ impl ModelSource {
             })?;
             module_path.push(absolute.to_string_lossy().trim_end_matches('/').to_owned());
         }
+        module_path.extend(installed_modules());
         let mut root = root.to_string_lossy().into_owned();
         if root == "." {
             root.clear();
