@@ -29,6 +29,7 @@ use crate::text::{Naming, shown, unexpected_reference};
 pub use outside::file_marker;
 pub(crate) use outside::{data_file, read_text};
 pub use table::FUNCTIONS;
+pub(crate) use values::write_json_text;
 
 /// A function of a module of the language's own.
 pub struct StdFunction {

@@ -6,6 +6,9 @@
 //! unknown or what has no value yet. A function that changes something is only called for a pass in which nothing is missing so far.
 
 mod conversion;
+mod filters;
+mod methods;
+mod parameters;
 mod scope;
 
 use std::collections::BTreeSet;
@@ -179,7 +182,8 @@ fn environment(current: &Current, context: &dyn Context) -> Environment<'static>
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_unknown_method_callback(methods::call);
+    filters::add_to(&mut environment);
     environment.set_formatter(conversion::write_value);
     environment.set_recursion_limit(DEEPEST);
     environment.set_debug(true);
@@ -324,6 +328,8 @@ fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
                 .and_then(|file| Ok((read_text(&file, context)?, file.place)));
             match loaded {
                 Ok((text, place)) => {
+                    // Lines end in one character, whatever ends them in the file.
+                    let text = text.replace("\r\n", "\n").replace('\r', "\n");
                     let file = context.add_source(&place, &text);
                     let text = text.into();
                     Answer::Template(LoadedTemplate { text, file, place })

@@ -249,7 +249,7 @@ fn write_json(datum: &Datum, call: &Call<'_>, out: &mut String) -> Result<(), Fa
 }
 
 /// A text in JSON of nothing but ASCII.
-fn write_json_text(text: &str, out: &mut String) {
+pub(crate) fn write_json_text(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, ErrorKind, Output, State, Value, escape_formatter};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, escape_formatter};
 use setpoint_cf_names::datum::{Datum, Dict};
 
+use super::filters::escaped;
 use super::scope::{Entries, Instance, Items, Missing};
 use crate::text::{float_representation, write_quoted};
 
@@ -23,16 +24,32 @@ pub(super) fn write_value(
         return Ok(());
     }
     match value.kind() {
+        ValueKind::String if *state.auto_escape() != AutoEscape::None && !value.is_safe() => {
+            let text = escaped(value.as_str().unwrap_or_default());
+            out.write_str(&text).map_err(Error::from)
+        }
         // Undefined names and errors are told by the engine.
         ValueKind::Undefined | ValueKind::Invalid | ValueKind::String | ValueKind::Bytes => {
             escape_formatter(out, state, value)
         }
         _ => {
-            let mut text = String::new();
-            write_representation(value, &mut text, DEEPEST)?;
+            let text = printed(value)?;
             out.write_str(&text).map_err(Error::from)
         }
     }
+}
+
+/// What `{{ value }}` writes where nothing is escaped.
+pub(super) fn printed(value: &Value) -> Result<String, Error> {
+    if value.downcast_object_ref::<Missing>().is_some() {
+        return Ok(String::new());
+    }
+    if let Some(text) = value.as_str() {
+        return Ok(text.to_owned());
+    }
+    let mut text = String::new();
+    write_representation(value, &mut text, DEEPEST)?;
+    Ok(text)
 }
 
 /// The form that a value has when it is printed, and inside of lists.
@@ -55,14 +72,21 @@ fn write_representation(value: &Value, out: &mut String, levels: usize) -> Resul
         ValueKind::String => write_quoted(value.as_str().unwrap_or_default(), out),
         ValueKind::Undefined => return Err(ErrorKind::UndefinedError.into()),
         ValueKind::Seq | ValueKind::Iterable => {
-            out.push('[');
-            for (index, item) in value.try_iter()?.enumerate() {
-                if index > 0 {
+            let is_tuple = value.is_tuple();
+            out.push(if is_tuple { '(' } else { '[' });
+            let mut length = 0;
+            for item in value.try_iter()? {
+                if length > 0 {
                     out.push_str(", ");
                 }
                 write_representation(&item, out, inner)?;
+                length += 1;
             }
-            out.push(']');
+            out.push_str(match (is_tuple, length) {
+                (false, _) => "]",
+                (true, 1) => ",)",
+                (true, _) => ")",
+            });
         }
         ValueKind::Map => {
             out.push('{');

@@ -129,6 +129,87 @@ fn what_templates_see_and_print() {
     }
 }
 
+/// Templates, each with what Jinja2 3.1.6 makes of it.
+const RENDERED_BY_JINJA: &str = include_str!("rendered_by_jinja.json");
+
+#[test]
+fn templates_become_what_jinja_makes_of_them() {
+    let templates: Vec<(String, String)> = serde_json::from_str(RENDERED_BY_JINJA).expect("they are pairs");
+    let entries = |pairs: Vec<(&str, Datum)>| {
+        let pairs = pairs.into_iter().map(|(key, value)| (Arc::from(key), value));
+        Datum::Dict(Arc::new(pairs.collect::<Dict>()))
+    };
+    let list = vec![Datum::Int(1), Datum::Float(2.5), Datum::Null, Datum::Bool(true)];
+    for (template, expected) in templates {
+        let mut world = world(&template)
+            .with_variable("s", Datum::text("a/b c?d=é&e"))
+            .with_variable(
+                "t",
+                Datum::text("The quick brown fox-hunter jumps over the lazy dog and runs away"),
+            )
+            .with_variable(
+                "d",
+                entries(vec![
+                    ("port", Datum::Int(80)),
+                    ("name", Datum::text("a<b'c")),
+                    ("list", Datum::List(list.clone().into())),
+                    ("B", entries(vec![("x", Datum::text("é"))])),
+                ]),
+            );
+        assert_eq!(rendered(&mut world, None), expected, "{template}");
+    }
+}
+
+#[test]
+fn what_templates_cannot_do_is_said() {
+    for (template, expected) in [
+        ("{{ 'ab'|truncate(2) }}", "`length` is 2, and `...` is longer"),
+        (
+            "{{ mixed.append(1) }}",
+            "`append` would change a list, and templates change nothing",
+        ),
+        ("{{ labels.update({}) }}", "`update` would change a dict"),
+        ("{{ 'a'.index('b') }}", "`b` is not in `a`"),
+        ("{{ mixed.index('b') }}", "the value is not in the list"),
+        ("{{ name|truncate(1, length=2) }}", "`length` is given twice"),
+        ("{{ name|center(2, 3) }}", "too many arguments"),
+        (
+            "{{ name|center(width=2, height=3) }}",
+            "unknown keyword argument 'height'",
+        ),
+        (
+            "{{ name|center(999999999) }}",
+            "the text would be longer than 64 MiB",
+        ),
+        (
+            "{{ 'a\tb'.expandtabs(99999999) }}",
+            "the text would be longer than 64 MiB",
+        ),
+        ("{{ name|int(0, 1) }}", "`base` is a number from 2 to 36"),
+        ("{{ port|dictsort }}", "expected a dict, not a number"),
+        ("{{ labels|dictsort(by='size') }}", "`by` is `key` or `value`"),
+        ("{{ {'a b': 1}|xmlattr }}", "`a b` is no name of an attribute"),
+        ("{{ [host]|tojson }}", "has no form in JSON"),
+        ("{{ 'a'.partition('') }}", "the separator is empty"),
+        ("{{ 'a'.rjust(3, 'xy') }}", "exactly one character"),
+        ("{{ debug() }}", "unknown"),
+        ("{{ missing|int }}", "undefined"),
+    ] {
+        let found = rendered(&mut world(template), None);
+        assert!(found.contains(expected), "{template}: {found}");
+    }
+}
+
+#[test]
+fn lines_end_in_one_character() {
+    assert_eq!(
+        rendered(&mut world("a\r\nb\rc{{ missing is defined }}\r\n"), None),
+        "a\nb\ncFalse"
+    );
+    let found = rendered(&mut world("a\r\n{{ missing }}"), None);
+    assert!(found.contains("t.j2:2:"), "{found}");
+}
+
 #[test]
 fn what_is_not_there_yet_ends_the_call() {
     for (template, expected) in [
