@@ -7,7 +7,7 @@ use setpoint_cf_names::datum::{Datum, InstanceId};
 use setpoint_cf_names::hir::MemberKind;
 use setpoint_cf_names::ids::RelationId;
 use setpoint_cf_names::types::AttributeType;
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::{CodeInfo, Diagnostic, Span};
 
 use super::cells::{CellId, Element, Gradual, GradualKind};
 use super::codes;
@@ -78,6 +78,7 @@ impl<'m> Machine<'m> {
             }
         };
         assigned.map_err(|stop| {
+            let assignment = self.blamed(cell, assignment, &stop);
             let part = self.refused_part(instance, slot, value, assignment);
             let whole = assignment.place();
             let shown_at_part = |stop: Stop| {
@@ -162,7 +163,13 @@ impl<'m> Machine<'m> {
                 return Ok(());
             }
             if !found.is_set() {
-                return Machine::fail(self.modified_after_freeze(cell, value, assignment, is_forward));
+                return Machine::fail(match self.later_null(cell, assignment) {
+                    Some(null) => {
+                        let error = self.null_too(cell, value, assignment, null, &codes::SET_TWICE);
+                        error.of_class("DoubleSetException")
+                    }
+                    None => self.modified_after_freeze(cell, value, assignment, is_forward),
+                });
             }
             return Machine::fail(self.set_twice(cell, value, assignment));
         }
@@ -215,7 +222,13 @@ impl<'m> Machine<'m> {
                     assignment,
                 ));
             }
-            return Machine::fail(self.modified_after_freeze(cell, value, assignment, is_forward));
+            return Machine::fail(match self.later_null(cell, assignment) {
+                Some(null) => {
+                    let error = self.null_too(cell, value, assignment, null, &codes::ARITY);
+                    error.of_class(class::RUNTIME)
+                }
+                None => self.modified_after_freeze(cell, value, assignment, is_forward),
+            });
         }
         self.check_relation(relation, value, assignment.place())?;
         self.cells.graduals[number as usize].push(element);
@@ -268,6 +281,47 @@ impl<'m> Machine<'m> {
         self.cells.set_place(cell, assignment.place());
         self.freeze(cell);
         Ok(())
+    }
+
+    /// Where an empty relation was set to null, if that stands behind an assignment in the same file.
+    fn later_null(&self, cell: CellId, assignment: Assignment) -> Option<Span> {
+        let elements = self.cells.gradual(cell).map(Gradual::elements)?;
+        let place = self.cells.place(cell).filter(|_| elements.is_empty())?;
+        let given = assignment.place();
+        (place.file == given.file && place.start > given.start).then_some(place)
+    }
+
+    /// The error that a relation is set to null behind the assignment of a value.
+    fn null_too(
+        &self,
+        cell: CellId,
+        value: &Datum,
+        assignment: Assignment,
+        null: Span,
+        code: &'static CodeInfo,
+    ) -> Diagnostic {
+        let name = match self.owner_of(cell) {
+            Some((instance, slot)) => self.model.text(self.member(instance, slot).name).to_string(),
+            None => String::new(),
+        };
+        let value = self.shown(value);
+        let message = format!("`{name}` is set to null, but it also gets {value}");
+        Diagnostic::error(code, null, message)
+            .label("set to null here")
+            .because(assignment.place(), "the value comes from here")
+            .help("remove one of the two")
+    }
+
+    /// The assignment that an error is about: the null of a relation that also gets values.
+    fn blamed(&self, cell: CellId, assignment: Assignment, stop: &Stop) -> Assignment {
+        match (stop, self.later_null(cell, assignment)) {
+            (Stop::Error(error), Some(null)) if error.primary.span == null => Assignment {
+                span: null,
+                shown: null,
+                value: Some(null),
+            },
+            _ => assignment,
+        }
     }
 
     /// The other end of a relation gets its owner.

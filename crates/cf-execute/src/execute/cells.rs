@@ -164,6 +164,8 @@ pub(super) struct Gradual {
     pub(super) is_frozen: bool,
     /// Whether it is in the queue of those that may be frozen, or parked.
     pub(super) is_queued: bool,
+    /// Whether it holds enough, but is promised more.
+    pub(super) is_self_promised: bool,
     listeners: Chain,
 }
 
@@ -267,6 +269,7 @@ impl Cells {
             parked: NONE,
             is_frozen: false,
             is_queued: false,
+            is_self_promised: false,
             listeners: Chain::EMPTY,
         });
         number

@@ -141,12 +141,32 @@ impl<'m> Machine<'m> {
         Some(variable.span)
     }
 
+    /// The error that a list relation holds enough, but a statement that may add to it never ran.
+    fn never_completed(&self, instance: InstanceId, slot: u32) -> Diagnostic {
+        let name = self.model.text(self.member(instance, slot).name);
+        let what = format!("a statement that may add to `{name}` never ran");
+        let message = format!(
+            "the object {} is not complete: {what}",
+            self.instance_text(instance)
+        );
+        Diagnostic::error(
+            &codes::INCOMPLETE,
+            self.instances[instance.0 as usize].span,
+            message,
+        )
+        .of_class("UnsetException")
+        .label(what)
+    }
+
     fn incomplete(&self, instance: InstanceId, slot: u32, cell: CellId) -> Diagnostic {
         let member = self.member(instance, slot);
         let name = self.model.text(member.name);
         let what = match self.cells.gradual(cell) {
             Some(gradual) if gradual.kind == GradualKind::List => {
                 let low = self.low(cell);
+                if gradual.elements().len() as i64 >= low {
+                    return self.never_completed(instance, slot);
+                }
                 format!(
                     "attribute `{name}` requires {low} values but only {} are set",
                     gradual.elements().len()

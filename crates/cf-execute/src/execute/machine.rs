@@ -83,6 +83,8 @@ pub(super) struct Machine<'m> {
     parkings: u32,
     /// Those of them that somebody waits for by now, by when they were parked.
     parked_wanted: BTreeMap<u32, u32>,
+    /// Those that may be complete but for promises.
+    self_promised: Vec<u32>,
     /// Who waits for what is promised: rank, age of the unit, order of waiting.
     promised: BinaryHeap<Reverse<(u32, u32, u32, u32)>>,
     attached: u32,
@@ -153,6 +155,7 @@ impl<'m> Machine<'m> {
             parked: Vec::new(),
             parkings: 0,
             parked_wanted: BTreeMap::new(),
+            self_promised: Vec::new(),
             promised: BinaryHeap::new(),
             attached: 0,
             units_run: 0,
@@ -370,8 +373,14 @@ impl<'m> Machine<'m> {
         let Some(gradual) = self.cells.graduals.get(number as usize) else {
             return;
         };
-        if !gradual.is_queued && !gradual.is_frozen && gradual.providers == 0 && self.has_enough(number) {
+        if gradual.is_queued || gradual.is_frozen || !self.has_enough(number) {
+            return;
+        }
+        if gradual.providers == 0 {
             self.queue(number);
+        } else if !gradual.is_self_promised {
+            self.cells.graduals[number as usize].is_self_promised = true;
+            self.self_promised.push(number);
         }
     }
 
@@ -417,7 +426,11 @@ impl<'m> Machine<'m> {
 
     /// Freezes what lets others go on. Answers whether there was anything.
     fn freeze_something(&mut self) -> bool {
-        self.freeze_possible() || self.freeze_wanted() || self.freeze_promised() || self.freeze_parked()
+        self.freeze_possible()
+            || self.freeze_wanted()
+            || self.freeze_promised()
+            || self.freeze_parked()
+            || self.freeze_self_promised()
     }
 
     /// The next of the queue that somebody waits for and nobody promises to add to.
@@ -444,6 +457,7 @@ impl<'m> Machine<'m> {
         let gradual = &mut self.cells.graduals[number as usize];
         if gradual.providers > 0 {
             gradual.is_queued = false;
+            self.queue_if_possible(number);
             return false;
         }
         let cell = gradual.cell;
@@ -502,6 +516,19 @@ impl<'m> Machine<'m> {
             let cell = gradual.cell;
             self.freeze(cell);
             progress = true;
+        }
+        progress
+    }
+
+    /// All that hold enough, where whoever promised to add to them waits for them too.
+    fn freeze_self_promised(&mut self) -> bool {
+        let mut progress = false;
+        for number in std::mem::take(&mut self.self_promised) {
+            self.cells.graduals[number as usize].is_self_promised = false;
+            if !self.cells.graduals[number as usize].is_frozen && self.has_enough(number) {
+                self.freeze(self.cells.graduals[number as usize].cell);
+                progress = true;
+            }
         }
         progress
     }

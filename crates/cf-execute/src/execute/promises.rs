@@ -4,9 +4,12 @@
 //! promise, from the moment they are set up until they have decided, for each relation that an assignment inside them may add to.
 
 use rustc_hash::FxHashMap;
+use setpoint_cf_functions::codes as function_codes;
+use setpoint_cf_functions::context::Stop;
 use setpoint_cf_names::datum::Datum;
 use setpoint_cf_names::hir::{Block, Expression, ExpressionKind, Place, Statement, StatementKind};
 use setpoint_cf_names::ids::Symbol;
+use setpoint_diagnostics::Span;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -31,6 +34,8 @@ struct Inner<'m> {
     lift: u16,
     /// Its member.
     member: Symbol,
+    /// The name of the member.
+    member_span: Span,
 }
 
 /// All promises of control statements.
@@ -68,12 +73,17 @@ fn collect_statement<'m>(statement: &'m Statement, branch: usize, lift: u16, out
                 collect_block(block, lift + 1, out);
             }
         }
-        StatementKind::AssignMember { instance, member, .. } if lift > 0 && is_outside(instance, lift) => out
-            .push(Inner {
-                instance,
-                lift,
-                member: *member,
-            }),
+        StatementKind::AssignMember {
+            instance,
+            member,
+            member_span,
+            ..
+        } if lift > 0 && is_outside(instance, lift) => out.push(Inner {
+            instance,
+            lift,
+            member: *member,
+            member_span: *member_span,
+        }),
         _ => {}
     }
 }
@@ -108,19 +118,25 @@ impl<'m> Machine<'m> {
         let list = self.promises.list_of(statement, branch);
         let count = self.promises.lists[list as usize].len() as u32;
         for index in 0..count {
-            self.acquire(unit, Promised { list, index }, scope);
+            self.acquire(unit, Promised { list, index }, scope)?;
         }
         Ok(())
     }
 
-    /// Promises for one assignment as soon as its target is known. Answers what has to be waited for, if it has.
-    fn try_acquire(&mut self, holder: UnitId, promised: Promised, scope: Scope) -> Option<CellId> {
+    /// Promises for one assignment as soon as its target is known. Answers the cell to wait for, if there is one. A member that the
+    /// target lacks is an error, although the branch may never be taken. Without a holder it promises nothing.
+    fn try_acquire(
+        &mut self,
+        holder: Option<UnitId>,
+        promised: Promised,
+        scope: Scope,
+    ) -> Run<Option<CellId>> {
         let list = self.promises.lists[promised.list as usize].clone();
         let inner = &list[promised.index as usize];
-        // What is wrong with a target is told when the assignment is executed, if it is.
+        // Whatever else is wrong with a target is told when the assignment is executed, if it is.
         let owner = match self.resolve_from(inner.instance, scope.frame, inner.lift) {
-            Ok(Target::Blocked(cell)) => return Some(cell),
-            Ok(Target::Cell(cell)) if !self.cells.is_ready(cell) => return Some(cell),
+            Ok(Target::Blocked(cell)) => return Ok(Some(cell)),
+            Ok(Target::Cell(cell)) if !self.cells.is_ready(cell) => return Ok(Some(cell)),
             Ok(Target::Cell(cell)) => {
                 if let Some(recorder) = &self.recorder {
                     recorder.touch_way(cell);
@@ -128,22 +144,26 @@ impl<'m> Machine<'m> {
                 self.cells.get(cell).value.clone()
             }
             Ok(Target::Value(value)) => value,
-            Err(_) => return None,
+            Err(Stop::Error(error)) if error.code == &function_codes::NOT_FOUND => {
+                return Err(Stop::Error(error));
+            }
+            Err(_) => return Ok(None),
         };
         let Datum::Instance(owner) = owner else {
-            return None;
+            return Ok(None);
         };
-        let Ok((cell, _)) = self.member_cell(owner, inner.member, inner.instance.span) else {
-            return None;
-        };
-        if !self.cells.is_ready(cell) && self.promise(cell) {
+        let (cell, _) = self.member_cell(owner, inner.member, inner.member_span)?;
+        if let Some(holder) = holder
+            && !self.cells.is_ready(cell)
+            && self.promise(cell)
+        {
             self.promises.held.entry(holder).or_default().push(cell);
         }
-        None
+        Ok(None)
     }
 
-    fn acquire(&mut self, holder: UnitId, promised: Promised, scope: Scope) {
-        if let Some(cell) = self.try_acquire(holder, promised, scope) {
+    fn acquire(&mut self, holder: UnitId, promised: Promised, scope: Scope) -> Run<()> {
+        if let Some(cell) = self.try_acquire(Some(holder), promised, scope)? {
             let registered = self.units.get(holder).registered;
             let work = Work::Acquire {
                 promised,
@@ -155,6 +175,7 @@ impl<'m> Machine<'m> {
             self.wait(unit, cell, true);
             self.units.release(unit);
         }
+        Ok(())
     }
 
     /// What a promise needs is known.
@@ -169,10 +190,7 @@ impl<'m> Machine<'m> {
         let found = self.units.get(holder);
         let is_undecided =
             found.registered == registered && matches!(found.work, Work::For(_) | Work::If(..));
-        match is_undecided
-            .then(|| self.try_acquire(holder, promised, scope))
-            .flatten()
-        {
+        match self.try_acquire(is_undecided.then_some(holder), promised, scope)? {
             Some(cell) => {
                 self.units.hold(unit);
                 self.wait(unit, cell, true);
