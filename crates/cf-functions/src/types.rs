@@ -82,9 +82,11 @@ pub fn check_entity(entity: EntityId, datum: &Datum, span: Span, naming: Naming<
             if naming.model.is_below(found, entity) {
                 return Ok(());
             }
+            let place = naming.instances.places(*instance).into_iter().next();
+            let place = place.map_or(String::new(), |place| format!(" (instantiated at {place})"));
+            let found = naming.entity(*instance);
             refuse(format!(
-                "invalid class type for `{}`, should be `{wanted}`",
-                shown(datum, naming)
+                "invalid class type for `{found}{place}`, should be `{wanted}`"
             ))
         }
         other => refuse(format!(
@@ -159,8 +161,13 @@ fn has_name(instance: InstanceId, naming: Naming<'_>) -> bool {
 fn wrong_type(datum: &Datum, ty: &SignatureType, span: Span, naming: Naming<'_>) -> Box<Diagnostic> {
     let expected = type_text(ty, naming.model);
     let message = format!("invalid value `{}`, expected `{expected}`", shown(datum, naming));
+    let wants_list = expected.trim_end_matches('?').ends_with("[]") || matches!(&*expected, "list" | "list?");
+    let class = match wants_list && !matches!(datum.unmarked(), Datum::List(_)) {
+        true => class::TYPING,
+        false => class::RUNTIME,
+    };
     let error = Diagnostic::error(&codes::WRONG_TYPE, span, message)
-        .of_class(class::RUNTIME)
+        .of_class(class)
         .label(format!("this is {}", described_type(datum, naming)));
     let list = matches!(ty, SignatureType::Attribute(ty) if ty.list);
     Box::new(match (datum.unmarked(), &*expected) {

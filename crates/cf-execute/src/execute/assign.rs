@@ -1,6 +1,6 @@
 //! Giving variables, attributes and relations their values.
 
-use setpoint_cf_functions::codes::class;
+use setpoint_cf_functions::codes::{self as function_codes, class};
 use setpoint_cf_functions::context::Stop;
 use setpoint_cf_functions::equality::is_same;
 use setpoint_cf_names::datum::{Datum, InstanceId};
@@ -344,7 +344,13 @@ impl<'m> Machine<'m> {
         } else {
             self.set_relation(cell, *other, inverse, &owner, assignment, false)
         };
-        set.map_err(|stop| self.wrap(stop, *other, slot, assignment))
+        // The rules blame the instance at this end. The reader looks for the assignment.
+        let blamed = Assignment {
+            span: self.instances[other.0 as usize].span,
+            shown: assignment.place(),
+            value: None,
+        };
+        set.map_err(|stop| self.wrap(stop, *other, slot, blamed))
     }
 
     /// Refuses what cannot be in a relation.
@@ -355,6 +361,10 @@ impl<'m> Machine<'m> {
     /// Wraps an error in one that tells which member could not be set.
     fn wrap(&self, stop: Stop, instance: InstanceId, slot: u32, assignment: Assignment) -> Stop {
         let Stop::Error(cause) = stop else { return stop };
+        // The member that could not be set is at the other end of the relation, or in a list that follows this one.
+        if cause.code == &codes::NOT_SET {
+            return Stop::Error(cause);
+        }
         let name = self.model.text(self.member(instance, slot).name);
         let message = format!(
             "could not set attribute `{name}` on instance {}: {}",
@@ -369,6 +379,18 @@ impl<'m> Machine<'m> {
         error.help.clone_from(&cause.help);
         error.secondary.clone_from(&cause.secondary);
         error.caused_by(*cause).into()
+    }
+
+    /// Names the member that was to be set in the error that its whole value is an optional relation without a value.
+    pub(super) fn absent_value(&self, stop: Stop, cell: CellId, value: Span, assignment: Assignment) -> Stop {
+        match (&stop, self.owner_of(cell)) {
+            (Stop::Error(error), Some((instance, slot)))
+                if error.code == &function_codes::NO_VALUE && error.primary.span == value =>
+            {
+                self.wrap(stop, instance, slot, assignment)
+            }
+            _ => stop,
+        }
     }
 
     /// The error that a cell has another value already.

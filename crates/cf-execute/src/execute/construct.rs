@@ -643,9 +643,11 @@ impl<'m> Machine<'m> {
         for number in first..end {
             let setting = self.plans.setting(plan, number);
             let cell = self.instances[instance.0 as usize].first.at(setting.slot);
-            let value = self.evaluate(setting.value, scope, &mut CellId::none())?;
-            self.record_value(None, setting.value, scope, || Destination::Attribute(cell));
             let assignment = self.plans.assignment(plan, setting);
+            let value = self
+                .evaluate(setting.value, scope, &mut CellId::none())
+                .map_err(|stop| self.absent_value(stop, cell, setting.value.span, assignment))?;
+            self.record_value(None, setting.value, scope, || Destination::Attribute(cell));
             self.assign_member(cell, &value, assignment)?;
             if let Some(recorder) = &mut self.recorder {
                 recorder.forget_pending();

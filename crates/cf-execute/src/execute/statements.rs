@@ -233,7 +233,9 @@ impl<'m> Machine<'m> {
         if self.is_list(cell) && self.is_told(value, scope)? {
             return Ok(());
         }
-        let datum = self.evaluate_one(unit, value, scope)?;
+        let datum = self
+            .evaluate_one(unit, value, scope)
+            .map_err(|stop| self.absent_value(stop, cell, value.span, assignment))?;
         self.record_value(Some(unit), value, scope, || Destination::Attribute(cell));
         self.assign_member(cell, &datum, assignment)
     }

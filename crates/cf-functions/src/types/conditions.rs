@@ -200,7 +200,7 @@ impl Direct<'_> {
         let message = format!("unable to resolve {name}: a type constraint can not reference variables");
         Err(Box::new(
             Diagnostic::error(&codes::CONSTRAINT_VARIABLE, span, message)
-                .of_class(class::RUNTIME)
+                .of_class(class::NOT_FOUND)
                 .label("only `self` is known here")
                 .note(format!("in the condition of typedef `{}`", self.typedef.name)),
         ))

@@ -84,6 +84,12 @@ impl Resolver<'_> {
             return None;
         };
         if let Err(cause) = self.check_default(&value_of(&default.kind), ty, tree.span) {
+            // The condition of the type is wrong, and not the default.
+            if cause.rule_place() != tree.span {
+                self.found
+                    .push(cause.because(tree.span, "found while this default was checked"));
+                return Some(Arc::new(default));
+            }
             let message = format!(
                 "the default of `{}` does not fit its type `{}`: {}",
                 name.text,
@@ -91,7 +97,7 @@ impl Resolver<'_> {
                 cause.message
             );
             let error = Diagnostic::error(&codes::DEFAULT_TYPE, name.span, message)
-                .of_class("RuntimeException")
+                .of_class(cause.class)
                 .because(tree.span, "the default");
             self.found.push(error.caused_by(*cause));
         }

@@ -218,9 +218,10 @@ impl Resolver<'_> {
             let name = &attribute.name;
             if let Some(first) = known.get(&name.text) {
                 let message = format!("`{}` has two attributes `{}`", tree.name.text, name.text);
-                let error = Diagnostic::error(&codes::DUPLICATE_MEMBER, name.span, message);
-                let error = error.of_class("DuplicateException").label("again");
-                self.found.push(error.because(*first, "declared here first"));
+                let error = Diagnostic::error(&codes::DUPLICATE_MEMBER, *first, message);
+                let error = error.of_class("DuplicateException").shown_at(name.span);
+                self.found
+                    .push(error.label("again").because(*first, "declared here first"));
                 continue;
             }
             known.insert(name.text.clone(), name.span);

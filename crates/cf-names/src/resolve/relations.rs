@@ -122,8 +122,9 @@ impl<'a> Resolver<'a> {
             let name = self.symbols.text(relation.name);
             let message = format!("`{owner}` has {sort} `{name}` already");
             let span = relation.span.unwrap_or(relation.multiplicity.span);
-            let error = Diagnostic::error(&codes::DUPLICATE_MEMBER, span, message)
+            let error = Diagnostic::error(&codes::DUPLICATE_MEMBER, place.unwrap_or(span), message)
                 .of_class("DuplicateException")
+                .shown_at(span)
                 .label("again");
             self.found.push(match place {
                 Some(place) => error.because(place, "declared here first"),
