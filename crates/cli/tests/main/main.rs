@@ -47,6 +47,7 @@ mod hung_file_system;
 mod included_programs;
 mod json_edit;
 mod jumping_clock;
+mod killed;
 mod kind;
 mod known_files;
 mod language_server;
