@@ -86,13 +86,13 @@ impl EtcdCluster {
         EtcdCluster::made(count, temporary(), false, &["--unsafe-no-fsync"], Some(network))
     }
 
-    /// One member that takes only hosts with a certificate, made by [`EtcdCluster::certificates`] before.
+    /// Members that take only hosts with a certificate, made by [`EtcdCluster::certificates`] before.
     ///
     /// # Panics
     /// When it cannot be started.
     #[must_use]
-    pub fn start_with_tls(certificates: tempfile::TempDir) -> EtcdCluster {
-        EtcdCluster::made(1, certificates, true, &["--unsafe-no-fsync"], None)
+    pub fn start_with_tls(count: usize, certificates: tempfile::TempDir) -> EtcdCluster {
+        EtcdCluster::made(count, certificates, true, &["--unsafe-no-fsync"], None)
     }
 
     fn made(

@@ -182,7 +182,7 @@ fn certificates_say_who_is_who() {
     if !has_etcd("certificates_say_who_is_who") {
         return;
     }
-    let cluster = EtcdCluster::start_with_tls(EtcdCluster::certificates(&["web"]));
+    let cluster = EtcdCluster::start_with_tls(1, EtcdCluster::certificates(&["web"]));
     let file = |name: &str| AbsolutePath::new(cluster.directory().join(name)).unwrap();
     let identity = || Some((file("web.pem"), file("web.key")));
     let with = |authority: Option<&str>, identity| {

@@ -148,7 +148,7 @@ fn certificates_are_checked_through_the_tunnel_and_by_the_name_of_the_endpoint()
     if !has_both("certificates_are_checked_through_the_tunnel_and_by_the_name_of_the_endpoint") {
         return;
     }
-    let cluster = EtcdCluster::start_with_tls(EtcdCluster::certificates(&["web"]));
+    let cluster = EtcdCluster::start_with_tls(1, EtcdCluster::certificates(&["web"]));
     let server = server();
     let file = |name: &str| AbsolutePath::new(cluster.directory().join(name)).unwrap();
     let with = |authority: &str, endpoints: Vec<String>| {

@@ -524,7 +524,7 @@ fn a_host_must_not_have_the_name_of_this_one() {
 #[test]
 fn a_store_that_wants_certificates_gets_those_of_the_other_host() {
     let test = "a_store_that_wants_certificates_gets_those_of_the_other_host";
-    let etcd = || EtcdCluster::start_with_tls(EtcdCluster::certificates(&["near", "far"]));
+    let etcd = || EtcdCluster::start_with_tls(1, EtcdCluster::certificates(&["near", "far"]));
     let Some(far) = Far::start_with(test, etcd, "") else {
         return;
     };

@@ -19,7 +19,7 @@ struct Certified {
 impl Certified {
     fn of(names: &[&str]) -> Certified {
         Certified {
-            etcd: EtcdCluster::start_with_tls(EtcdCluster::certificates(names)),
+            etcd: EtcdCluster::start_with_tls(3, EtcdCluster::certificates(names)),
             place: Hermetic::new(),
         }
     }
