@@ -83,6 +83,8 @@ fn hasenv(
 }
 
 /// The machine's host name.
+///
+/// `$hostname` is the name that the program runs as, which `--hostname` sets.
 #[function(watch = watch_hostname, example(call = "sys.hostname()", result = ""))]
 fn hostname(context: &CallContext<'_>) -> String {
     context.capabilities.host().system_hostname()

@@ -45,6 +45,7 @@ mod host_kinds;
 mod hostile;
 mod hung_file_system;
 mod included_programs;
+mod jobs;
 mod json_edit;
 mod jumping_clock;
 mod killed;
