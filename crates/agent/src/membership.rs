@@ -18,6 +18,7 @@ use setpoint_world::{
     Transaction, Watch, Watched,
 };
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::health::Health;
 use crate::program_state::ProgramState;
@@ -33,6 +34,9 @@ const LIVES: Duration = Duration::from_secs(15);
 
 /// A report is not written more often than this: who looks on is no faster.
 const BREATH: Duration = Duration::from_millis(300);
+
+/// A host that was right is reported as under way only when it has been so for this long: a polled command would be two writes a run.
+const LASTING: Duration = Duration::from_secs(5);
 
 /// What a member says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +160,21 @@ async fn next(watch: Option<&mut Watch>) -> Watched {
     }
 }
 
+/// Whether a host that was right runs something again, of the same deploy.
+fn is_passing(told: &Report, now: &Report) -> bool {
+    told.state == Standing::Right
+        && now.state == Standing::UnderWay
+        && (told.taken, told.running) == (now.taken, now.running)
+}
+
+/// Until then, or for ever.
+async fn lasts(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Reporting {
     pub(crate) async fn run(mut self) {
         let mut backoff = Backoff::default();
@@ -173,12 +192,19 @@ impl Reporting {
         let mut told = None;
         let mut running = None;
         let mut own = None;
+        let mut under_way_since: Option<Instant> = None;
         loop {
             let Some(now) = self.now().await else {
                 return self.leave(running, lease).await;
             };
             running = now.running;
-            if told.as_ref() != Some(&now) {
+            let is_passing = told.as_ref().is_some_and(|told| is_passing(told, &now));
+            let since = is_passing.then(|| *under_way_since.get_or_insert_with(Instant::now));
+            under_way_since = since;
+            let until = since
+                .map(|since| since + LASTING)
+                .filter(|until| Instant::now() < *until);
+            if until.is_none() && told.as_ref() != Some(&now) {
                 let written = self.write(&now, &lease).await?;
                 own.get_or_insert_with(|| self.store.watch(self.key().into(), written));
                 told = Some(now);
@@ -193,6 +219,7 @@ impl Reporting {
                 },
                 // Who publishes is gone only when all is.
                 _ = self.taken.changed() => {}
+                () = lasts(until) => continue,
                 () = lease.lost() => return Err(StoreError::LeaseEnded),
             }
             tokio::time::sleep(BREATH).await;

@@ -43,6 +43,7 @@ use kernel::KernelEvents;
 use network::RealNetwork;
 pub use random::SystemRandom;
 pub use responses::PublishedResponses;
+pub use world::gone_host::{Remains, remove_host};
 pub use world::{KEYS, host_of_key, key_of, store_of_one_machine};
 pub use world::{SharedWorld, WhileAway};
 

@@ -1,8 +1,14 @@
 //! `setpoint members`: the hosts of a cluster, and how each stands.
 
 use clap::Args;
-use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_last_seen, all_members};
+use setpoint_agent::membership::{
+    LastSeen, MemberOfCluster, all_last_seen, all_members, key_of_last_seen, key_of_member,
+};
+use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_programs::capabilities::remove_host;
 use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
+use setpoint_world::{Operation, Store, Transaction};
 
 use super::deploy::shown;
 use crate::exit_code;
@@ -11,8 +17,8 @@ use crate::store_arguments::StoreArguments;
 
 /// Show the hosts of a cluster, with the deploy that each runs and how it stands
 ///
-/// A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last, until `setpoint
-/// keys remove` takes them out.
+/// A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last. `remove HOST`
+/// removes everything that a host which is gone for good has left with the others: its key, the resources that it exports, its strings and its part in elections.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -21,9 +27,23 @@ pub(super) struct Arguments {
     /// Print JSON, one object a line
     #[arg(long)]
     json: bool,
+
+    /// `remove HOST`; nothing to show all
+    #[arg(value_name = "ACTION", num_args = 0..=2)]
+    words: Vec<String>,
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
+    let removed = match words.as_slice() {
+        [] => None,
+        ["remove", host] => Some(*host),
+        ["remove"] => return Err(Failure::usage("`remove` needs the name of a host")),
+        [other, ..] => {
+            let failure = Failure::usage(format!("`{other}` is nothing that can be done with members"));
+            return Err(failure.hint("`remove HOST` removes what a host has left behind"));
+        }
+    };
     let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("members share a store, and none is named");
         return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
@@ -33,6 +53,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let found = runtime.block_on(store.read(&[all_members(), all_last_seen()]));
     let found = found.map_err(|error| Failure::wrong("failed to read the members").because(error))?;
     let members: Vec<MemberOfCluster> = found.all().filter_map(MemberOfCluster::of).collect();
+    if let Some(host) = removed {
+        let seen = found.all().filter_map(LastSeen::of).map(|(host, _)| host);
+        let known: Vec<String> = seen.collect();
+        return runtime.block_on(remove(session, &*store, host, &known));
+    }
     let is_there = |host: &str| members.iter().any(|member| member.host == host);
     let seen = found.all().filter_map(LastSeen::of);
     let gone: Vec<(String, LastSeen)> = seen.filter(|(host, _)| !is_there(host)).collect();
@@ -48,6 +73,43 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if members.is_empty() && !arguments.json {
         session.output.warning("no host is there that runs deploys");
     }
+    Ok(exit_code::DONE)
+}
+
+/// Removes what a host has left behind.
+async fn remove(session: &Session, store: &dyn Store, host: &str, known: &[String]) -> Result<u8, Failure> {
+    let shown = visible(host);
+    let failed = |error| Failure::wrong(format!("failed to remove {shown}")).because(error);
+    let Some(remains) = remove_host(store, host, &key_of_member(host))
+        .await
+        .map_err(failed)?
+    else {
+        let failure = Failure::wrong(format!("{shown} stays")).because("the host is a member now");
+        return Err(
+            failure.hint("end it there first; a host that was cut off counts for a quarter of a minute")
+        );
+    };
+    let last_seen = Transaction::of([Operation::Delete(key_of_last_seen(host).into())]);
+    store.transact(last_seen).await.map_err(failed)?;
+    if remains.is_nothing() && !known.iter().any(|known| known == host) {
+        let failure = Failure::wrong(format!("{shown} has left nothing behind"));
+        return Err(match did_you_mean(host, known.iter().map(String::as_str)) {
+            Some(meant) => failure.hint(meant),
+            None => failure.hint("`setpoint members` shows the hosts that are gone"),
+        });
+    }
+    let counted = |count: usize, one: &str, more: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {more}"),
+    };
+    let text = format!(
+        "{shown} is removed: {}, {}, {}, {}",
+        if remains.has_key { "its key" } else { "no key" },
+        counted(remains.exported, "exported resource", "exported resources"),
+        counted(remains.strings, "string", "strings"),
+        counted(remains.candidacies, "candidacy", "candidacies"),
+    );
+    session.output.say(Importance::Notice, text);
     Ok(exit_code::DONE)
 }
 

@@ -95,7 +95,7 @@ fn however_often_the_process_is_killed_no_notification_is_lost() {
     let mut killed_with_it = 0;
     let mut done: Option<String> = None;
     for round in 0..kills.unwrap_or(KILLS) {
-        // What was recorded as done is not repeated.
+        // A command that was recorded as done does not run again.
         let repeats = done.is_some() && below(2) == 0;
         if !repeats {
             content += 1;

@@ -18,7 +18,7 @@ fn project(main: &str) -> Hermetic {
     place
 }
 
-/// Adds a module as it is developed: in `libs`, with a model and Python.
+/// Adds a module under development: in `libs`, with a model and Python.
 fn add_module(place: &Hermetic, name: &str, model: &str, python: &str) {
     add_package(place, &format!("libs/{name}"), name, model);
     place.write(&format!("libs/{name}/inmanta_plugins/{name}/__init__.py"), python);
@@ -41,7 +41,7 @@ fn setpoint(place: &Hermetic, arguments: &[&str], environment: &[(&str, &str)]) 
     }
 }
 
-/// What a model that is right prints.
+/// The output of a model, which must be right.
 fn printed(place: &Hermetic) -> String {
     let finished = place.run(BINARY, &["cf", "compile", "--json"]);
     let object: Json = serde_json::from_str(&finished.stdout).expect("it is one object");

@@ -18,6 +18,7 @@
 
 pub mod elections;
 pub mod exports;
+pub mod gone_host;
 pub mod keys;
 mod memory;
 mod mirror;

@@ -59,7 +59,7 @@ impl Wrap {
         lines
     }
 
-    /// What fits of a word that is longer than a line, and what is left.
+    /// Splits a word that is longer than a line: the part for this line, and the rest.
     fn broken(
         &self,
         mut word: Vec<char>,
@@ -100,8 +100,8 @@ impl Wrap {
     }
 }
 
-/// Whether a word may be broken before this place: after a hyphen with two characters of a word on each side, the nearest of which on
-/// the left, and one on the right, are letters.
+/// Whether a word may be broken before this place. That is so after a hyphen, if two characters of a word stand on each side: on the left the
+/// nearer one is a letter, on the right any but the first.
 fn ends_behind_hyphen(chars: &[char], at: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_letter = |c: char| is_word(c) && !c.is_numeric();

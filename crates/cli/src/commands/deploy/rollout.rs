@@ -293,7 +293,7 @@ impl Steering<'_> {
                 self.since.insert(host.clone(), now);
                 let shown = visible(host);
                 let text = format!(
-                    "waiting for {shown}, which was to take it first and is gone; if it is gone for good: `setpoint keys remove {shown}`"
+                    "waiting for {shown}, which was to take it first and is gone; if it is gone for good: `setpoint members remove {shown}`"
                 );
                 self.session.output.say(Importance::Notice, text);
             }

@@ -77,7 +77,7 @@ fn a_rollout_stops_at_a_host_that_is_gone(publisher: &Publisher<'_>, b: Host) {
         resumed.stderr
     );
     assert!(
-        resumed.stderr.contains("setpoint keys remove b"),
+        resumed.stderr.contains("setpoint members remove b"),
         "{}",
         resumed.stderr
     );
@@ -89,7 +89,7 @@ fn a_rollout_resumes_when_the_host_is_removed(publisher: &Publisher<'_>) {
     let seeds = cluster.etcd.endpoints().join(",");
     let removed = cluster
         .place
-        .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
+        .run(BINARY, &["members", "--seeds", &seeds, "remove", "b"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     let resumed = deploy(publisher, &["resume", "3"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
@@ -194,4 +194,88 @@ fn switches_that_would_do_nothing_are_refused_before_anything_is_done() {
     );
     let after = cluster.etcd.control(&["get", "--prefix", "/setpoint/deploy/"]);
     assert_eq!(after, before);
+}
+
+/// Each host tells the others its address, and exports a file that says that it is there.
+const SHARES: &str = "\
+import \"fmt\"
+import \"world\"
+import \"world/collect\"
+
+kv \"address\" {
+	value => \"of ${hostname}\",
+	mapped => true,
+}
+file \"PLACE/${hostname}-is-there\" {
+	state => \"exists\",
+	content => \"yes\",
+	Meta:hidden => true,
+	Meta:export => [\"*\",],
+}
+if $hostname == \"a\" {
+	collect file collect.res(\"file\") {
+		Meta:autogroup => false,
+	}
+	file \"PLACE/a.knows\" {
+		state => \"exists\",
+		content => fmt.printf(\"%v\", world.kvlookup(\"address\")),
+	}
+}
+";
+
+#[test]
+fn what_a_gone_host_has_shared_goes_when_it_is_removed() {
+    if !has_etcd("what_a_gone_host_has_shared_goes_when_it_is_removed") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("shares.mcl", SHARES);
+    let a = cluster.member("a", &[]);
+    let b = cluster.member("b", &[]);
+    let deployed = publisher.deploy(&["--no-git", "shares.mcl"]);
+    assert_eq!(deployed.code, 0, "{}", deployed.stderr);
+    cluster.becomes("a.knows", "{\"a\": \"of a\", \"b\": \"of b\"}");
+    cluster.becomes("b-is-there", "yes");
+    let seeds = cluster.etcd.endpoints().join(",");
+    let members = |words: &[&str]| {
+        let arguments = [&["members", "--seeds", &seeds], words].concat();
+        cluster.place.run(BINARY, &arguments)
+    };
+    // Not while it is there.
+    let refused = members(&["remove", "b"]);
+    assert!(
+        refused.code == 1 && refused.stderr.contains("b stays: the host is a member now"),
+        "{}",
+        refused.stderr
+    );
+    b.kill();
+    eventually("it is gone", || cluster.members_saying("  gone  ") == 1);
+    let meant = members(&["remove", "bb"]);
+    assert!(
+        meant.code == 1 && meant.stderr.contains("bb has left nothing behind"),
+        "{}",
+        meant.stderr
+    );
+    // Its string stays until the host is removed.
+    assert_eq!(cluster.value("/host-strings/b/address"), "of b");
+    let removed = members(&["remove", "b"]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    let told = "b is removed: its key, 1 exported resource, 1 string, 0 candidacies";
+    assert!(removed.stderr.contains(told), "{}", removed.stderr);
+    cluster.becomes("a.knows", "{\"a\": \"of a\"}");
+    assert_eq!(cluster.members_saying("  gone  "), 0);
+    let keys = cluster
+        .etcd
+        .control(&["get", "--prefix", "/setpoint/", "--keys-only"]);
+    let of_b: Vec<&str> = keys
+        .lines()
+        .filter(|key| key.split('/').any(|part| part == "b"))
+        .collect();
+    assert_eq!(of_b, [""; 0]);
+    // It may come back, as a new one.
+    let b = cluster.member("b", &[]);
+    cluster.becomes("a.knows", "{\"a\": \"of a\", \"b\": \"of b\"}");
+    a.stop();
+    b.stop();
 }

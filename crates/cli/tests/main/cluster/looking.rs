@@ -157,3 +157,32 @@ fn a_deploy_that_does_not_fit_leaves_room_and_a_full_store_can_be_cleared() {
     let again = publisher.deploy(&["--no-git", "one.mcl"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
 }
+
+/// Runs a command every second that takes longer than a report waits.
+const POLLS: &str = "\
+exec \"work\" {
+	cmd => \"sleep 0.4; echo ran >> PLACE/runs\",
+	shell => \"/bin/sh\",
+	Meta:poll => 1,
+}
+";
+
+#[test]
+fn a_command_that_runs_every_second_writes_nothing_to_the_store() {
+    if !has_etcd("a_command_that_runs_every_second_writes_nothing_to_the_store") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("polls.mcl", POLLS);
+    let a = cluster.member("a", &[]);
+    let deployed = publisher.deploy(&["--no-git", "polls.mcl"]);
+    assert_eq!(deployed.code, 0, "{}", deployed.stderr);
+    eventually("it is right", || cluster.members_saying(" 1  right") == 1);
+    let runs = || std::fs::read_to_string(cluster.place.path("runs")).map_or(0, |text| text.lines().count());
+    let reports = || cluster.history("/members/").len();
+    let (before, runs_before) = (reports(), runs());
+    eventually("it has run a few times", || runs() >= runs_before + 4);
+    assert_eq!(reports(), before, "{:?}", cluster.history("/members/"));
+    a.stop();
+}
