@@ -520,7 +520,7 @@ impl<'m> Machine<'m> {
         progress
     }
 
-    /// All that hold enough, where whoever promised to add to them waits for them too.
+    /// All relations that hold enough, whose remaining promises come from units that wait for the same relations.
     fn freeze_self_promised(&mut self) -> bool {
         let mut progress = false;
         for number in std::mem::take(&mut self.self_promised) {

@@ -133,7 +133,7 @@ impl<'m> Machine<'m> {
     ) -> Run<Option<CellId>> {
         let list = self.promises.lists[promised.list as usize].clone();
         let inner = &list[promised.index as usize];
-        // Whatever else is wrong with a target is told when the assignment is executed, if it is.
+        // The assignment reports all other errors of its target when it runs.
         let owner = match self.resolve_from(inner.instance, scope.frame, inner.lift) {
             Ok(Target::Blocked(cell)) => return Ok(Some(cell)),
             Ok(Target::Cell(cell)) if !self.cells.is_ready(cell) => return Ok(Some(cell)),

@@ -19,7 +19,7 @@ const VERSIONS: [&str; 3] = ["3.14", "3.13", "3.12"];
 /// A program that calls what can be called without a machine elsewhere.
 const PROGRAM: &str = include_str!("published.cf");
 
-/// Its output, which is that of the reference compiler.
+/// Its output. The reference compiler prints the same lines.
 const PRINTED: [&str; 19] = [
     "@[1, 'b']",
     "80",
