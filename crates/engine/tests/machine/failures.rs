@@ -2,7 +2,7 @@
 
 use super::simulation::*;
 use setpoint_engine::machine::{Input, Options, Standing, StopStage, VertexState};
-use setpoint_engine::{Drift, EventKind};
+use setpoint_engine::{Drift, EventKind, FailureReason};
 use setpoint_graph::MetaName;
 
 #[test]
@@ -31,7 +31,10 @@ fn what_is_behind_a_failure_is_blocked_and_the_rest_runs() {
 
 #[test]
 fn a_run_that_somebody_overtakes_is_made_once_more() {
-    let overtaken = || Run::is_overtaken("replace it");
+    let overtaken = || Run {
+        reason: FailureReason::Overtaken,
+        ..Run::fails("replace it")
+    };
     let mut sim = Simulation::new();
     sim.runs("a", [overtaken()]);
     sim.runs("b", [overtaken(), overtaken()]);

@@ -36,8 +36,6 @@ pub(crate) struct Run {
     pub(crate) fails: Option<&'static str>,
     /// Why it fails.
     pub(crate) reason: FailureReason,
-    /// What it waits for.
-    pub(crate) waits: Option<&'static str>,
     pub(crate) sends: Option<Option<&'static str>>,
     /// Goes on after it was told to stop.
     pub(crate) stubborn: bool,
@@ -59,7 +57,6 @@ impl Run {
             drifts: Vec::new(),
             fails: None,
             reason: FailureReason::Refused,
-            waits: None,
             sends: None,
             stubborn: false,
             immortal: false,
@@ -93,17 +90,10 @@ impl Run {
         }
     }
 
-    pub(crate) fn is_overtaken(message: &'static str) -> Run {
-        Run {
-            reason: FailureReason::Overtaken,
-            ..Run::fails(message)
-        }
-    }
-
     pub(crate) fn waits(missing: &'static str) -> Run {
         Run {
-            waits: Some(missing),
-            ..Run::ok()
+            reason: FailureReason::Waiting,
+            ..Run::fails(missing)
         }
     }
 
@@ -743,10 +733,10 @@ impl Simulation {
         });
         let result = RunResult {
             drifts,
-            outcome: match (run.fails, run.waits) {
-                (Some(message), _) => Err(Failure::new(message).reasoned(run.reason)),
-                (None, Some(missing)) => Err(Failure::waiting(missing)),
-                (None, None) => Ok(()),
+            outcome: match (run.fails, run.reason) {
+                (Some(missing), FailureReason::Waiting) => Err(Failure::waiting(missing)),
+                (Some(message), reason) => Err(Failure::new(message).reasoned(reason)),
+                (None, _) => Ok(()),
             },
             sent_by_members: match &sent {
                 Some(sent) => sent_by_members.into_iter().map(|id| (id, sent.clone())).collect(),

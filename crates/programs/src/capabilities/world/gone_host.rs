@@ -25,7 +25,7 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// Whether there was nothing of it.
+    /// Whether the store held none of these.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Remains::default()
