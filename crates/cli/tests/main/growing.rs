@@ -16,33 +16,46 @@ fn doubling(first: &str, times: usize, next: impl Fn(&str) -> String) -> String 
     text
 }
 
+const COMPARED: &str = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%t\", $x40 == $x40),\n}\n";
+const PRINTED: &str = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%v\", $x40),\n}\n";
+
+/// `check` may find this problem, if it has the time and needs no source; `graph` finds it.
+fn is_refused(values: &str, statement: &str, problem: &str) {
+    let place = Hermetic::new();
+    place.write("main.mcl", format!("{values}{statement}"));
+    let checked = place.run(BINARY, &["check", "--skip-fmt", "main.mcl"]);
+    let is_found = checked.code == 1 && checked.stderr.contains(problem);
+    assert!(checked.code == 0 || is_found, "{}", checked.stderr);
+    let finished = place.run(BINARY, &["graph", "--timeout", "300", "main.mcl"]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains(problem), "{}", finished.stderr);
+}
+
+fn lists() -> String {
+    doubling("1", 40, |x| format!("[{x}, {x},]"))
+}
+
 #[test]
-fn values_that_double_are_refused_where_they_become_too_large() {
-    let lists = doubling("1", 40, |x| format!("[{x}, {x},]"));
+fn lists_that_double_are_refused_where_they_are_compared() {
+    is_refused(&lists(), COMPARED, "more than 16777216 parts");
+}
+
+#[test]
+fn lists_that_double_are_refused_where_they_are_printed() {
+    is_refused(&lists(), PRINTED, "more than 16777216 parts");
+}
+
+#[test]
+fn texts_that_double_are_refused_by_the_compiler() {
     let texts = doubling("\"0123456789abcdef\"", 40, |x| format!("{x} + {x}"));
-    // Seen by the compiler at once, or only when a source has spoken.
-    let late = "import \"value\"\n".to_owned()
-        + &doubling("value.get_str(\"key\")->value + \"0123456789abcdef\"", 40, |x| {
-            format!("{x} + {x}")
-        });
-    let compared = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%t\", $x40 == $x40),\n}\n";
-    let printed = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%v\", $x40),\n}\n";
-    for (text, statement, problem) in [
-        (&lists, compared, "more than 16777216 parts"),
-        (&lists, printed, "more than 16777216 parts"),
-        (&texts, printed, "longer than 64 MiB"),
-        (&late, printed, "longer than 64 MiB"),
-    ] {
-        let place = Hermetic::new();
-        place.write("main.mcl", format!("{text}{statement}"));
-        // `check` computes it, too, if it has the time and needs no source.
-        let checked = place.run(BINARY, &["check", "--skip-fmt", "main.mcl"]);
-        let is_found = checked.code == 1 && checked.stderr.contains(problem);
-        assert!(checked.code == 0 || is_found, "{}", checked.stderr);
-        let finished = place.run(BINARY, &["graph", "--timeout", "300", "main.mcl"]);
-        assert_eq!(finished.code, 1, "{}", finished.stderr);
-        assert!(finished.stderr.contains(problem), "{}", finished.stderr);
-    }
+    is_refused(&texts, PRINTED, "longer than 64 MiB");
+}
+
+#[test]
+fn texts_that_double_are_refused_when_a_source_has_spoken() {
+    let first = "value.get_str(\"key\")->value + \"0123456789abcdef\"";
+    let late = "import \"value\"\n".to_owned() + &doubling(first, 40, |x| format!("{x} + {x}"));
+    is_refused(&late, PRINTED, "longer than 64 MiB");
 }
 
 #[test]

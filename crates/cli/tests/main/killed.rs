@@ -7,6 +7,7 @@ use std::time::Duration;
 use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::{run, run_command, text};
+use crate::several_hosts::eventually;
 use crate::staying_right::Mounted;
 
 /// So often the process is killed. `SETPOINT_KILLS` says how often instead.
@@ -51,7 +52,21 @@ fn killed(place: &Hermetic, main: &str, moment: u64, is_full: bool) -> Killed {
     }
     running.signal("KILL");
     let _ = running.finish();
+    commands_end(place);
     Killed { converged }
+}
+
+/// Waits for the commands that a killed process has left: they still write to the log.
+fn commands_end(place: &Hermetic) {
+    let log = format!("{}/log", place.directory().display());
+    let is_of_place = |entry: std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&log)
+    };
+    eventually("the commands end", || {
+        let processes = std::fs::read_dir("/proc").expect("there is a /proc").flatten();
+        !processes.into_iter().any(is_of_place)
+    });
 }
 
 fn lines_of(place: &Hermetic, line: &str) -> usize {
