@@ -124,7 +124,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Read the program again when its files change, as SIGHUP makes it do without a terminal
+    /// Read the program again when its files change, as SIGHUP makes it do without a terminal. A model is read again without this, unless `--no-stream-watch` is given
     #[arg(long, conflicts_with = "once")]
     watch: bool,
 

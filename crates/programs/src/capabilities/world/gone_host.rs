@@ -1,4 +1,4 @@
-//! What a host leaves behind in the store when it is gone for good.
+//! Removal of a host that is gone for good from the store.
 
 use setpoint_world::{Key, Operation, Outcome, Selection, State, Store, StoreError, Transaction};
 
@@ -11,7 +11,7 @@ use super::strings::HOST_STRINGS;
 /// So many prefixes go in one transaction, which may have 128 operations in etcd.
 const TOGETHER: usize = 100;
 
-/// What a host left behind, in numbers.
+/// The numbers of entries that a host left in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Remains {
     /// Resources that it exported.
