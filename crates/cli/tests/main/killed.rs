@@ -126,7 +126,7 @@ fn however_often_the_process_is_killed_no_notification_is_lost() {
         if let Some(log) = done.take().filter(|_| repeats) {
             assert_eq!(text(&place.path("log")), log, "round {round}");
         }
-        // Converged, but perhaps not yet recorded as done: what was recorded is known when a run has ended by itself.
+        // A process converges a moment before it records that. A run with `--once` ends only after it has recorded everything.
         let is_checked = is_converged || below(6) == 0;
         if is_checked {
             let finished = run(&place, &["--once", &main]);
