@@ -18,6 +18,7 @@ mod modules;
 mod pause;
 mod poke;
 mod reload;
+mod removed_host;
 mod rights;
 mod run;
 mod setup;

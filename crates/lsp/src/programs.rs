@@ -360,7 +360,7 @@ fn analyse_model(
     };
     if key.file.as_deref().is_some_and(is_of_module) {
         // A module that belongs to no project is found beside those that it imports.
-        options.module_path.push(String::new());
+        options.module_path.insert(0, String::new());
     }
     let loader = documents.over(&*below);
     let analysis = workspace.analyse(&options, &loader, &setup.model_library);

@@ -11,6 +11,7 @@ use setpoint_programs::report::Importance;
 use setpoint_world::{Operation, Store, Transaction};
 
 use super::deploy::shown;
+use super::removed_host::removed_host;
 use crate::exit_code;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
@@ -34,16 +35,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
-    let removed = match words.as_slice() {
-        [] => None,
-        ["remove", host] => Some(*host),
-        ["remove"] => return Err(Failure::usage("`remove` needs the name of a host")),
-        [other, ..] => {
-            let failure = Failure::usage(format!("`{other}` is nothing that can be done with members"));
-            return Err(failure.hint("`remove HOST` removes what a host has left behind"));
-        }
-    };
+    let hint = "`remove HOST` removes what a host has left behind";
+    let removed = removed_host(&arguments.words, "members", hint)?;
     let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("members share a store, and none is named");
         return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));

@@ -6,7 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use setpoint_testing::{Finished, Hermetic};
+use setpoint_testing::Hermetic;
+
+use crate::plugins::with_environment;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -28,17 +30,6 @@ fn add_package(place: &Hermetic, directory: &str, name: &str, model: &str) {
     let configuration = format!("[metadata]\nname = inmanta-module-{name}\nversion = 1.0.0\nlicense = MIT\n");
     place.write(&format!("{directory}/setup.cfg"), configuration);
     place.write(&format!("{directory}/model/_init.cf"), model);
-}
-
-fn setpoint(place: &Hermetic, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
-    let mut command = place.command(BINARY);
-    command.args(arguments).envs(environment.iter().copied());
-    let output = command.output().expect("the program can be started");
-    Finished {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 /// The output of a model, which must be right.
@@ -321,16 +312,16 @@ fn modules_that_pip_installed_are_found() {
         std::env::var("PATH").expect("there is a PATH")
     );
     let active = there.display().to_string();
-    let without = setpoint(&place, &["cf", "compile"], &[]);
+    let without = with_environment(&place, &["cf", "compile"], &[]);
     assert_eq!(without.code, 1, "{}", without.stdout);
     for environment in [[("PATH", path.as_str())], [("VIRTUAL_ENV", active.as_str())]] {
         for arguments in [["cf", "compile"], ["check", "."], ["graph", "."]] {
-            let finished = setpoint(&place, &arguments, &environment);
+            let finished = with_environment(&place, &arguments, &environment);
             assert_eq!(finished.code, 0, "{environment:?}: {}", finished.stderr);
         }
     }
     // A module of the project goes first.
     add_module(&place, "web", "", &python.replace("installed", "of the project"));
-    let finished = setpoint(&place, &["cf", "compile"], &[("PATH", &path)]);
+    let finished = with_environment(&place, &["cf", "compile"], &[("PATH", &path)]);
     assert!(finished.stdout.contains("of the project"), "{}", finished.stdout);
 }

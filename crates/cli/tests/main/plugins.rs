@@ -74,7 +74,11 @@ fn screen_with(python: &str, main: &str, environment: &[(&str, &str)]) -> String
     finished.stderr
 }
 
-fn with_environment(place: &Hermetic, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
+pub(crate) fn with_environment(
+    place: &Hermetic,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Finished {
     let mut command = place.command(BINARY);
     command.args(arguments).envs(environment.iter().copied());
     let output = command.output().expect("the program can be started");

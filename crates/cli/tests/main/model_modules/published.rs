@@ -5,7 +5,8 @@ use std::process::Command;
 
 use setpoint_testing::Hermetic;
 
-use super::{project, setpoint};
+use super::project;
+use crate::plugins::with_environment;
 
 /// The modules, with what their Python imports.
 const PACKAGES: &str = concat!(
@@ -62,7 +63,7 @@ fn published_modules_are_imported_and_used() {
     };
     let path = std::env::var("PATH").expect("there is a PATH");
     let path = format!("{}/bin:{path}", environment.display());
-    let compiled = |main: &str| setpoint(&place, &["cf", "compile", "-f", main], &[("PATH", &path)]);
+    let compiled = |main: &str| with_environment(&place, &["cf", "compile", "-f", main], &[("PATH", &path)]);
     let finished = compiled("main.cf");
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     let mut printed: Vec<&str> = finished.stdout.lines().collect();
