@@ -19,7 +19,7 @@ use setpoint_testing::{Finished, Hermetic, Running};
 
 use setpoint_world::{Change, EtcdOptions, EtcdStore, Revision, Selection, Store, Watched};
 
-use crate::several_hosts::{Host, becomes};
+use crate::several_hosts::{Host, becomes, eventually};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -214,7 +214,7 @@ fn what_a_host_exports_others_collect_and_what_it_takes_back_goes() {
         )
     };
     let db = cluster.host("db", collects);
-    let mut web = cluster.host("web", &(exports("one", "all") + &exports("hush", "db")));
+    let web = cluster.host("web", &(exports("one", "all") + &exports("hush", "db")));
     cluster.becomes("for all", "one");
     cluster.becomes("for db", "hush");
     // What is for another host is nobody else's.
@@ -222,18 +222,14 @@ fn what_a_host_exports_others_collect_and_what_it_takes_back_goes() {
     assert_eq!(app.code, 0, "{}", app.stderr);
     cluster.rewrite("web", &exports("two", "all"));
     cluster.becomes("for all", "two");
-    let for_db = cluster.place.path("for db");
-    while for_db.exists() {
-        web.event("anything", |_| true);
-    }
+    let is_gone = |file: &str| !cluster.place.path(file).exists();
+    eventually("what is exported no more is undone", || is_gone("for db"));
     assert_eq!(cluster.keys().lines().count(), 1, "{}", cluster.keys());
     // A clean end and a restart take nothing back.
     web.stop();
     assert_eq!(cluster.keys().lines().count(), 1);
     let web = cluster.host("web", "noop \"nothing\" {}\n");
-    while cluster.place.path("for all").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    eventually("another program takes back all", || is_gone("for all"));
     assert_eq!(cluster.keys(), "");
     web.stop();
     db.stop();
