@@ -32,6 +32,8 @@ pub struct KindSpec {
     pub shape: RunShape,
     /// Whether its resources are asked what only the machine can tell: see [`Resource::inquire`].
     pub inquires: bool,
+    /// Whether the engine looks again after a repair: see [`KindSpec::reading_back`].
+    pub reads_back: bool,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
     /// How what it does is told; none for a kind whose drift is told field by field.
@@ -61,6 +63,7 @@ impl KindSpec {
             same: T::same,
             shape: RunShape::Blocking,
             inquires: false,
+            reads_back: false,
             background: None,
             action: None,
         }
@@ -70,6 +73,13 @@ impl KindSpec {
     #[must_use]
     pub const fn asynchronous(mut self) -> KindSpec {
         self.shape = RunShape::Async;
+        self
+    }
+
+    /// After a repair the engine looks again, without repairs: a tool can report success and change nothing.
+    #[must_use]
+    pub const fn reading_back(mut self) -> KindSpec {
+        self.reads_back = true;
         self
     }
 

@@ -18,6 +18,7 @@ mod exporting;
 mod inbox;
 mod owner;
 mod pool;
+mod read_back;
 mod records;
 mod watching;
 
@@ -504,6 +505,11 @@ fn follow_busy(
 }
 
 impl Shared {
+    /// Whether the engine looks again after a repair of this resource.
+    fn reads_back(&self, id: &ResourceId) -> bool {
+        self.kinds.get(&*id.kind).is_some_and(|spec| spec.reads_back)
+    }
+
     /// The handle of a resource.
     fn handle(&self, id: &ResourceId) -> Handle {
         Handle::new(self.services.clone(), id.clone(), self.directories.clone())

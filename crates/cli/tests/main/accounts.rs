@@ -33,6 +33,7 @@ fn accounts_are_made_changed_and_removed() {
             members_of_groups();
             passwords();
             what_is_in_the_way();
+            tools_that_do_nothing_without_an_error();
         });
 }
 
@@ -317,4 +318,26 @@ fn a_file_in_the_home_of_a_user_who_is_made_first_is_watched() {
         });
         engine.stop();
     });
+}
+
+/// The result of a tool is compared with the wish, whatever the tool reports.
+fn tools_that_do_nothing_without_an_error() {
+    shell("groupadd --gid 4998 lied; useradd -g lied lied");
+    shell("for tool in usermod groupmod gpasswd; do ln -sf /bin/true $(command -v $tool); done");
+    for (program, field, is) in [
+        (
+            "user \"lied\" { state => \"exists\", comment => \"true\", }",
+            "comment",
+            "",
+        ),
+        (
+            "group \"lied\" { state => \"exists\", gid => 4999, }",
+            "gid",
+            "4998",
+        ),
+    ] {
+        let told = format!("repair {field}: it is still `{is}`, although no error was reported");
+        let failure = failure(program);
+        assert!(failure.contains(&told), "{failure}");
+    }
 }

@@ -29,6 +29,8 @@ pub(super) struct Options {
     /// How the action is told: done, and after *would*.
     pub(super) action_words: Option<(LitStr, LitStr)>,
     pub(super) asynchronous: bool,
+    /// Whether the engine looks again after a repair.
+    pub(super) reads_back: bool,
     pub(super) inquires: bool,
     pub(super) background: Option<Path>,
     pub(super) sends: Option<Path>,
@@ -189,6 +191,7 @@ impl Options {
                 }
             }
             "asynchronous" => self.asynchronous = true,
+            "reads_back" => self.reads_back = true,
             "inquires" => self.inquires = true,
             "background" => self.background = Some(meta.value()?.parse()?),
             "sends" => self.sends = Some(meta.value()?.parse()?),

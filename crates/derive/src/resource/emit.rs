@@ -21,6 +21,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let name = span_of(kind.options.kind.as_ref());
     let inquires = kind.options.inquires.then(|| quote!(.inquiring()));
     let asynchronous = kind.options.asynchronous.then(|| quote!(.asynchronous()));
+    let reads_back = kind.options.reads_back.then(|| quote!(.reading_back()));
     let words = kind.options.action_words.as_ref();
     let action = words.map(|(done, would)| quote!(.with_action(#done, #would)));
     let background = kind
@@ -32,7 +33,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
         impl #ident {
             /// The kind, complete.
             #visibility const SPEC: ::setpoint_engine::KindSpec =
-                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #inquires #background #action;
+                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #reads_back #inquires #background #action;
         }
     };
     quote! {

@@ -16,6 +16,7 @@ use tokio::runtime::RuntimeFlavor;
 use super::exporting::Exporting;
 use super::inbox::{Message, WatchId};
 use super::pool::{Lane, Work};
+use super::read_back::read_back;
 use super::watching::{ArmedWatches, Watches, arm, rearm};
 use super::{Shared, commits, records};
 use crate::apply::Replacement;
@@ -538,7 +539,7 @@ async fn run_instance(
         on_pool: lane.is_some(),
     };
     let together = lane.map(Lane::together).unwrap_or_default();
-    let input = RunInput {
+    let input = || RunInput {
         handle: &handle,
         repair: !run.request.noop,
         undoes: run.cell.resource.meta.is_reversal,
@@ -551,15 +552,24 @@ async fn run_instance(
     let writer = run
         .watch
         .map(|watch| shared.subscriber.writer(WatchToken(watch.token())));
-    let mut apply = Apply::new(input).in_batch(&together).written_by(writer);
+    let mut apply = Apply::new(input()).in_batch(&together).written_by(writer);
     // Made inside, so that a panic while it is made is caught too.
-    let ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;
+    let mut ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;
     if lane.is_some() {
         // Dropped, and its temporary file removed, if the run failed after all.
         let succeeded = matches!(ended, Ok(Ok(())));
         *replacement = apply.take_replacement().filter(|_| succeeded);
     }
-    after_run(ended, apply.finish())
+    let outcome = apply.finish();
+    let reads_back =
+        shared.reads_back(&run.cell.resource.id) && outcome.drifts.iter().any(|drift| drift.repaired);
+    if reads_back && matches!(ended, Ok(Ok(()))) {
+        ended = guarded_future("read back", async {
+            read_back(instance, input(), &outcome.drifts).await
+        })
+        .await;
+    }
+    after_run(ended, outcome)
 }
 
 /// Takes received values over. An error is the end of the run.

@@ -51,6 +51,7 @@ use zone::{DAEMON, DAEMON_INTERFACE, OBJECT, ZONE_INTERFACE, Zone};
     kind = "firewalld",
     autoedge,
     asynchronous,
+    reads_back,
     constants(state(exists = "exists", absent = "absent", undefined = ""))
 )]
 pub(crate) struct Firewalld {

@@ -31,7 +31,7 @@ use setpoint_host::files::{AbsolutePath, Directory, Entry};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "fwattr")]
+#[resource(kind = "fwattr", reads_back)]
 pub(crate) struct Fwattr {
     /// The driver, such as `thinklmi` or `dell-wmi-sysman`. Unset: the only one that there is.
     driver: String,

@@ -28,7 +28,7 @@ use crate::sorts::{Account, GROUP};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "group", autoedge, asynchronous)]
+#[resource(kind = "group", autoedge, asynchronous, reads_back)]
 pub(crate) struct Group {
     /// Whether it exists. It must be set.
     state: IfSet<Presence>,

@@ -69,6 +69,7 @@ const LONGEST: usize = 15;
     kind = "net",
     reversible,
     asynchronous,
+    reads_back,
     constants(state(up = "up", down = "down", undefined = ""))
 )]
 pub(crate) struct Net {

@@ -51,7 +51,7 @@ use crate::sorts::{Account, GROUP, USER};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "user", autoedge, asynchronous)]
+#[resource(kind = "user", autoedge, asynchronous, reads_back)]
 pub(crate) struct User {
     /// Whether it exists. It must be set.
     state: IfSet<Presence>,
