@@ -254,6 +254,18 @@ fn without_repairs_who_receives_its_output_is_looked_at_once() {
     assert!(!file.exists());
 }
 
+/// The process that ends the commands of a program when the program no longer can.
+fn guardian(program: u32) -> Option<i32> {
+    let children = std::fs::read_dir(format!("/proc/{program}/task")).ok()?;
+    let children =
+        children.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let children: String = children.collect();
+    children
+        .split_whitespace()
+        .find(|child| text(Path::new(&format!("/proc/{child}/comm"))).trim() == "setpoint-guard")
+        .and_then(|child| child.parse().ok())
+}
+
 #[test]
 fn no_command_outlives_a_killed_program() {
     let place = Hermetic::new();
@@ -282,6 +294,13 @@ test "system" {{
     let running = Running::start(command(&place, &program, &[]));
     until("both commands", || own.exists() && system.exists());
     let processes = format!("{} {}", text(&own), text(&system));
+    // Also where the guardian was killed before.
+    let first = guardian(running.id()).expect("commands are guarded");
+    let pid = rustix::process::Pid::from_raw(first).expect("a process is not 0");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
+    until("another guardian", || {
+        guardian(running.id()).is_some_and(|now| now != first)
+    });
     running.signal("KILL");
     for process in processes.split_whitespace() {
         until("the end of a command", || !lives(process));

@@ -77,6 +77,8 @@ impl Launcher {
 }
 
 fn launch() -> ExitCode {
+    // Until it becomes the command, lists of processes would show the name `exe`.
+    let _ = rustix::thread::set_name(c"setpoint-launch");
     let Ok((mut connection, launch)) = isolate() else {
         return ExitCode::FAILURE;
     };

@@ -33,7 +33,7 @@ fn names() -> String {
 }
 
 /// The threads that a process keeps, beside the one of the runner and that of the test.
-const STAYING: [&str; 4] = ["watches", "store", "start commands", "bus"];
+const STAYING: [&str; 5] = ["watches", "store", "start commands", "guardian", "bus"];
 
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
