@@ -52,6 +52,14 @@ impl Turn {
         Ok(turn)
     }
 
+    /// Waits until no other resource of this process changes packages: the package manager lets in one at a time.
+    ///
+    /// # Errors
+    /// When the run is cancelled meanwhile.
+    pub(crate) async fn at_packages(apply: &Apply<'_>) -> Result<Turn, Failure> {
+        Turn::take(b"packages", apply).await
+    }
+
     /// Waits until nobody else of this process edits what has this name.
     async fn take(name: &[u8], apply: &Apply<'_>) -> Result<Turn, Failure> {
         loop {

@@ -578,3 +578,31 @@ fn a_tree_shows_only_the_public_files_of_it() {
         "{report:?}"
     );
 }
+
+#[test]
+fn capabilities_go_with_the_old_contents_and_the_run_says_so() {
+    if !is_root() {
+        println!("skipped: only root may give capabilities");
+        return;
+    }
+    let bench = Bench::new();
+    let path = bench.write("server", "old");
+    bench.set_mode("server", 0o755);
+    // The capability to bind low ports, as the kernel stores it.
+    let stored = [[1, 0, 0, 2], [0, 4, 0, 0], [0; 4], [0; 4], [0; 4]].concat();
+    let entry = Entry::at(&AbsolutePath::new(&path).unwrap()).unwrap();
+    entry.set_attribute("security.capability", &stored).unwrap();
+    let mut server = bench.resource("file", &path, &[("content", text("new"))]);
+    let run = server.apply();
+    run.drifted(&["content"]);
+    let told = run.log.iter().filter(|(_, line)| line.contains("capabilities"));
+    assert_eq!(told.count(), 1, "{:?}", run.log);
+    assert_eq!(entry.attribute("security.capability").unwrap(), None);
+    bench.write("server", "drifted");
+    let again = server.apply();
+    assert!(
+        !again.log.iter().any(|(_, line)| line.contains("capabilities")),
+        "{:?}",
+        again.log
+    );
+}

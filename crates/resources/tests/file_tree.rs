@@ -64,6 +64,31 @@ fn a_missing_source_is_an_error_and_removes_nothing() {
 }
 
 #[test]
+fn what_cannot_be_copied_keeps_nothing_else_from_being_copied() {
+    let bench = Bench::new();
+    for name in ["a", "below/c", "z"] {
+        bench.write(&format!("source/{name}"), name);
+    }
+    for name in ["b", "below/d"] {
+        std::os::unix::fs::symlink("nowhere", bench.path(&format!("source/{name}"))).unwrap();
+    }
+    bench.make_directory("copy");
+    bench.write("copy/extra", "it stays while the source cannot be read whole");
+    let mut copy = directory(&bench, &["purge"], true);
+    let failure = copy.apply().failure();
+    assert!(
+        failure.contains("copy 2 entries of the source")
+            && failure.contains("source/b")
+            && failure.contains("source/below/d"),
+        "{failure}"
+    );
+    let tree = bench.tree("copy");
+    assert_eq!(tree[..3], ["a=a", "below/", "below/c=below/c"]);
+    assert_eq!(tree.last().map(String::as_str), Some("z=z"));
+    assert!(tree.iter().any(|entry| entry.starts_with("extra=")), "{tree:?}");
+}
+
+#[test]
 fn purge_removes_what_nobody_manages() {
     let bench = Bench::new();
     bench.write("source/a", "A");

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::change::{Helped, Transactions, change, failed};
 use super::command::{Ended, run};
 use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked, watches};
+use crate::turns::Turn;
 pub(crate) use database::STATUS;
 use database::{Database, Status};
 
@@ -318,6 +319,7 @@ pub(crate) async fn locked(
     attempted: &'static str,
     apply: &Apply<'_>,
 ) -> Result<Ended, Failure> {
+    let _turn = Turn::at_packages(apply).await?;
     let mut is_told = false;
     loop {
         let ended = run(program, arguments, attempted, apply).await?;

@@ -533,6 +533,11 @@ impl<'r, 'a> Run<'r, 'a> {
         self.apply.cancellation().check("replace the contents")?;
         let before = self.occupant.found.filter(Stat::is_regular);
         if let Some(end) = &self.occupant.end {
+            let is_executable = before.is_some_and(|stat| stat.mode & 0o111 != 0);
+            if is_executable && end.attribute(CAPABILITIES)?.is_some() {
+                let text = "the old contents had capabilities, which the new ones do not get; `setcap` sets them again";
+                self.apply.log(Level::Warning, text);
+            }
             self.back_up(end)?;
         }
         if self.occupant.found.is_some_and(|found| found.is_directory()) {
@@ -709,6 +714,9 @@ pub(super) fn is_secret(apply: &Apply<'_>) -> bool {
 }
 
 /// What there is to say about the way in which a file was replaced.
+/// Where the kernel keeps the capabilities of a program.
+const CAPABILITIES: &str = "security.capability";
+
 fn how_it_was_written(path: &AbsolutePath, method: Method) -> Option<String> {
     match method {
         Method::Atomically => None,

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use setpoint_engine::{DriftValue, Failure};
+use setpoint_engine::{DriftValue, Failure, FailureReason};
 use setpoint_host::files::{
     AbsolutePath, Content, Directory, Entry, Fate, FileType, OpenFile, Removal, Replace, Stat, Timestamp,
     is_temporary, same_content, umask,
@@ -18,6 +18,8 @@ use crate::sorts::{EDITED_FILE, FILE};
 
 /// Trees that are deeper are refused: each level costs descriptors.
 const DEEPEST: usize = 200;
+/// So many entries that cannot be copied are named.
+const TOLD: usize = 5;
 /// How many files are prepared before they are replaced together. Each holds its source open.
 const BATCH: usize = 128;
 
@@ -26,8 +28,33 @@ struct Copying {
     /// Everything in the source, by path below it, and whether it is a directory.
     source: BTreeMap<PathBuf, bool>,
     waiting: Vec<Replace>,
+    /// Entries that could not be copied. The rest is copied all the same.
+    failed: Vec<Failure>,
     /// The directory that is copied to.
     destination: Stat,
+}
+
+impl Copying {
+    /// Fails with what could not be copied.
+    fn outcome(&mut self) -> Result<(), Failure> {
+        let mut failed = std::mem::take(&mut self.failed).into_iter();
+        let Some(first) = failed.next() else {
+            return Ok(());
+        };
+        let more: Vec<String> = failed.map(|failure| failure.chain()).collect();
+        if more.is_empty() {
+            return Err(first);
+        }
+        let shown = &more[..more.len().min(TOLD - 1)];
+        let mut why = std::iter::once(first.chain())
+            .chain(shown.iter().cloned())
+            .collect::<Vec<_>>()
+            .join("; ");
+        if more.len() > shown.len() {
+            why.push_str(&format!("; and {} more", more.len() - shown.len()));
+        }
+        Err(Failure::new(format!("copy {} entries of the source", more.len() + 1)).because(why))
+    }
 }
 
 impl Run<'_, '_> {
@@ -48,6 +75,7 @@ impl Run<'_, '_> {
         let mut copying = Copying {
             source: BTreeMap::new(),
             waiting: Vec::new(),
+            failed: Vec::new(),
             destination: destination.stat()?,
         };
         if let Some(source) = source {
@@ -55,6 +83,8 @@ impl Run<'_, '_> {
             self.copy_level(&mut copying, &source, Some(&destination), Path::new(""), quiet, 0)?;
             self.flush(&mut copying)?;
         }
+        // Only a source that was read whole says what belongs into the copy, so nothing is purged.
+        copying.outcome()?;
         if self.file.purge {
             self.purge(&copying, &destination)?;
         }
@@ -102,10 +132,13 @@ impl Run<'_, '_> {
                 let cause = "it would be copied into itself";
                 return Err(Failure::new("copy").on(source.path().display()).because(cause));
             }
-            if is_directory {
-                self.copy_directory(copying, &from, &to, &relative, quiet, depth)?;
-            } else {
-                self.copy_file(copying, &from, &to, &relative, quiet)?;
+            let copied = match is_directory {
+                true => self.copy_directory(copying, &from, &to, &relative, quiet, depth),
+                false => self.copy_file(copying, &from, &to, &relative, quiet),
+            };
+            match copied {
+                Err(failure) if failure.reason() == FailureReason::Refused => copying.failed.push(failure),
+                copied => copied?,
             }
         }
         Ok(())
@@ -154,7 +187,12 @@ impl Run<'_, '_> {
         quiet: bool,
     ) -> Result<(), Failure> {
         let target = self.path.join(relative);
-        let mut source = from.follow()?.open()?;
+        // A link is blamed itself: where it leads to says little about where it is.
+        let opened = from.follow().and_then(|source| source.open());
+        let mut source = opened.map_err(|error| {
+            let path = from.path();
+            Failure::new("copy").on(path.display()).because(error)
+        })?;
         let print = source_fingerprint(source.stat());
         let own = to.stat()?;
         let found = to.stat_following()?;
@@ -229,7 +267,10 @@ impl Run<'_, '_> {
             return Ok(());
         }
         for replaced in self.apply.handle().committer().replace_many(waiting) {
-            replaced?;
+            match replaced.map_err(Failure::from) {
+                Err(failure) if failure.reason() == FailureReason::Refused => copying.failed.push(failure),
+                replaced => drop(replaced?),
+            }
         }
         Ok(())
     }
