@@ -1,5 +1,7 @@
 //! The working directory: where a process keeps what outlives it.
 
+mod watched;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
@@ -7,6 +9,7 @@ use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::{StateDirectory, StateError};
 use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
+pub(crate) use watched::WatchedPrefix;
 
 /// Which working directory is wanted.
 #[derive(Debug, Clone, Default)]

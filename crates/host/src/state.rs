@@ -6,7 +6,7 @@
 mod lock;
 mod trusted_place;
 
-pub use lock::{LockError, PrefixLock};
+pub use lock::{LOCK_NAME, LockError, PrefixLock};
 pub use trusted_place::StateError;
 
 use crate::files::{AbsolutePath, Committer, Directory, Entry, FileError, FileType, Replace, is_temporary};

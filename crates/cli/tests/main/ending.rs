@@ -212,3 +212,20 @@ fn an_end_under_load_comes_soon_and_leaves_nothing_behind() {
         );
     }
 }
+
+#[test]
+fn a_process_whose_working_directory_is_removed_ends_and_says_so() {
+    let place = Hermetic::new();
+    place.write("idle.mcl", "noop \"idle\" {}\n");
+    let prefix = place.path("prefix");
+    let mut running = Running::start(run_command(&place, &["idle.mcl"]));
+    running.wait_for("convergence", |line| line.contains("\"converged\""));
+    std::fs::remove_dir_all(&prefix).expect("it is ours");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(1), "{errors}");
+    let why = format!(
+        "error: the working directory {} was removed or replaced while this process used it, so this process ends",
+        prefix.display()
+    );
+    assert!(errors.contains(&why), "{errors}");
+}

@@ -9,8 +9,8 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The file's name in the prefix.
-const NAME: &str = "lock";
+/// Name of the lock file in the working directory.
+pub const LOCK_NAME: &str = "lock";
 /// How often to look who holds the lock, while the holder has not said so yet.
 const ATTEMPTS: u32 = 50;
 
@@ -47,7 +47,7 @@ fn holder_text(holder: Option<u32>) -> String {
 impl PrefixLock {
     /// Takes the lock at once or fails at once.
     pub fn acquire(prefix: &StateDirectory) -> Result<Self, LockError> {
-        let entry = prefix.entry(NAME);
+        let entry = prefix.entry(LOCK_NAME);
         let failed = |error: std::io::Error| entry.failed("lock", error);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(entry.directory(), entry.name(), flags, Mode::RUSR | Mode::WUSR);
