@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
-use crate::cluster::{ClusterOptions, DeployQueue, Membership, publish};
+use crate::cluster::{ClusterOptions, DeployQueue, Membership, OwnProgram, publish};
 use crate::control::{self, ControlSocket};
 use crate::deploys::Deploys;
 use crate::first_program::FirstProgram;
@@ -33,7 +33,7 @@ use crate::graphviz::Drawing;
 use crate::known_files::KnownFiles;
 use crate::limits::{raise_open_file_limit, raise_watch_limits};
 use crate::metrics::{Metrics, MetricsServer};
-use crate::prefix::{Prefix, PrefixChoice};
+use crate::prefix::{Prefix, PrefixChoice, WatchedPrefix};
 use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::requests::{Ended, Requests};
@@ -216,7 +216,13 @@ impl Agent {
         debug: Arc<DebugOutput>,
     ) -> (Vec<Box<dyn Attachment>>, Option<DeployQueue>) {
         let manager = ServiceManager::find(has_program);
-        let probed = self.setup.store.take();
+        let store = self.setup.store.take();
+        let reports = self.deploys.is_none() && !options.only_looks && !options.ends_soon;
+        let own_program = store
+            .clone()
+            .filter(|_| reports)
+            .map(|store| OwnProgram { store });
+        let probed = store;
         let probed = probed.map(|store| (store, key_of(&options.hostname)));
         let metrics = options.metrics.map(|metrics| MetricsServer { metrics, probed });
         let control = self.setup.listener.take();
@@ -226,13 +232,16 @@ impl Agent {
         let (membership, queue) = deploys
             .map(|(deploys, cluster)| Membership::new(deploys, cluster))
             .unzip();
-        let all: [Option<Box<dyn Attachment>>; 6] = [
+        let prefix = WatchedPrefix::new(self.setup.machine.prefix.as_path().to_path_buf());
+        let all: [Option<Box<dyn Attachment>>; 8] = [
             Some(options.view),
+            Some(Box::new(prefix)),
             boxed(manager),
             boxed(options.drawing),
             boxed(metrics),
             boxed(control),
             boxed(membership),
+            boxed(own_program),
         ];
         (all.into_iter().flatten().collect(), queue)
     }

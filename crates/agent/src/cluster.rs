@@ -1,10 +1,13 @@
 //! Cluster membership: the agent publishes its program, runs the newest deploy, and reports its state.
 
+use std::sync::Arc;
+
 use setpoint_engine::machine::ExitReason;
 use setpoint_programs::Assembly;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
 use setpoint_programs::report::{Importance, Reporter};
+use setpoint_world::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
@@ -119,7 +122,7 @@ impl Attachment for Membership {
             hostname: agent.machine.hostname.clone(),
             engine: agent.engine.clone(),
             state: agent.state.clone(),
-            taken: self.taken,
+            taken: Some(self.taken),
             reporter: agent.reporter.clone(),
             has_namesake: false,
         };
@@ -128,6 +131,26 @@ impl Attachment for Membership {
             let _ = has_begun.await;
             reporting.run().await;
         })))
+    }
+}
+
+/// Reports the state of a host that shares the store and has a program of its own.
+pub(crate) struct OwnProgram {
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Attachment for OwnProgram {
+    fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
+        let reporting = Reporting {
+            store: self.store,
+            hostname: agent.machine.hostname.clone(),
+            engine: agent.engine.clone(),
+            state: agent.state.clone(),
+            taken: None,
+            reporter: agent.reporter.clone(),
+            has_namesake: false,
+        };
+        Ok(Attached::Finishes(agent.runtime.spawn(reporting.run())))
     }
 }
 

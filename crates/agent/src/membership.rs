@@ -50,7 +50,16 @@ pub struct Report {
     pub running: Option<u64>,
     /// How that stands.
     pub state: Standing,
-    /// The same, in a line.
+    /// Whether something has failed that is not tried again.
+    #[serde(default)]
+    pub has_given_up: bool,
+    /// Whether it runs a program of its own instead of the deploys.
+    #[serde(default)]
+    pub has_own_program: bool,
+    /// Whether another process reports under the same name.
+    #[serde(default)]
+    pub has_namesake: bool,
+    /// How it stands, in a line.
     pub line: String,
 }
 
@@ -107,6 +116,20 @@ impl MemberOfCluster {
         Some(MemberOfCluster { host, report })
     }
 
+    /// Whether it takes deploys. A host that cannot be read might.
+    pub fn takes_deploys(&self) -> bool {
+        self.report
+            .as_ref()
+            .map_or(true, |report| !report.has_own_program)
+    }
+
+    /// Whether what fails there is tried again, so that it can become right without a new deploy.
+    pub fn tries_again(&self) -> bool {
+        self.report
+            .as_ref()
+            .is_ok_and(|report| report.state == Standing::Failing && !report.has_given_up)
+    }
+
     /// What becomes of a deploy there: none while that is open, else whether it is right.
     pub fn verdict(&self, id: u64) -> Option<bool> {
         let report = self.report.as_ref().ok()?;
@@ -137,8 +160,8 @@ pub(crate) struct Reporting {
     pub(crate) hostname: String,
     pub(crate) engine: Engine,
     pub(crate) state: ProgramState,
-    /// The newest deploy that was taken.
-    pub(crate) taken: watch::Receiver<Option<u64>>,
+    /// The newest deploy that was taken; nothing where the host has a program of its own.
+    pub(crate) taken: Option<watch::Receiver<Option<u64>>>,
     /// Where it is said that somebody else has the name of this host.
     pub(crate) reporter: Reporter,
     /// Whether that was said.
@@ -165,6 +188,15 @@ fn is_passing(told: &Report, now: &Report) -> bool {
     told.state == Standing::Right
         && now.state == Standing::UnderWay
         && (told.taken, told.running) == (now.taken, now.running)
+}
+
+/// Until another deploy is taken.
+async fn another(taken: Option<&mut watch::Receiver<Option<u64>>>) {
+    match taken {
+        // The sender goes only when the agent does.
+        Some(taken) => drop(taken.changed().await),
+        None => std::future::pending().await,
+    }
 }
 
 /// Until then, or for ever.
@@ -217,8 +249,7 @@ impl Reporting {
                 event = events.next() => if event.is_none() {
                     return self.leave(running, lease).await;
                 },
-                // Who publishes is gone only when all is.
-                _ = self.taken.changed() => {}
+                () = another(self.taken.as_mut()) => {}
                 () = lasts(until) => continue,
                 () = lease.lost() => return Err(StoreError::LeaseEnded),
             }
@@ -242,17 +273,26 @@ impl Reporting {
             Watched::Away(_) | Watched::Back => return Became::Same,
         };
         match changes.last() {
-            Some(Change::Deleted(_)) => Became::Other,
-            // It holds, as the later one; both would write for ever what the other has written.
+            Some(Change::Deleted(_)) => {
+                self.has_namesake = false;
+                Became::Other
+            }
             Some(Change::Put(entry)) if entry.lease.is_some_and(|other| other != lease.id()) => {
-                if !std::mem::replace(&mut self.has_namesake, true) {
-                    let text = format!(
-                        "another host has the name of this one, {}: give each a name of its own with `--hostname`",
-                        self.hostname
-                    );
-                    self.reporter.warning(visible(&text));
+                if std::mem::replace(&mut self.has_namesake, true) {
+                    // Both would write for ever what the other has written, so the later one holds.
+                    return Became::Same;
                 }
-                Became::Same
+                let text = format!(
+                    "another host has the name of this one, {}: give each a name of its own with `--hostname`",
+                    self.hostname
+                );
+                self.reporter.warning(visible(&text));
+                // The other one learns of it by one more report of this one, unless it knows.
+                let other = MemberOfCluster::of(entry).and_then(|other| other.report.ok());
+                match other.is_some_and(|other| other.has_namesake) {
+                    true => Became::Same,
+                    false => Became::Other,
+                }
             }
             _ => Became::Same,
         }
@@ -274,17 +314,18 @@ impl Reporting {
 
     /// How this host stands now; none when the engine has ended.
     async fn now(&mut self) -> Option<Report> {
-        let taken = *self.taken.borrow_and_update();
+        let taken = self.taken.as_mut().and_then(|taken| *taken.borrow_and_update());
         let program = self.state.get();
         let summary = self.engine.summary().await?;
         let accepted = program.accepted.as_ref();
         // What is accepted is not there before it was swapped in.
         let is_there = accepted.is_some_and(|accepted| summary.generation >= Some(accepted.graph.generation));
         let running = accepted.and_then(|accepted| accepted.deploy).filter(|_| is_there);
+        let has_own_program = self.taken.is_none();
         let health = Health::of(summary.counts);
         let state = match health {
             _ if program.wrong.is_some() => Standing::Rejected,
-            _ if taken.is_none() => Standing::NoProgram,
+            _ if taken.is_none() && !has_own_program => Standing::NoProgram,
             _ if !is_there || summary.new_graph => Standing::UnderWay,
             Health::Right => Standing::Right,
             Health::WouldRepair => Standing::NotRepaired,
@@ -301,6 +342,9 @@ impl Reporting {
             taken,
             running,
             state,
+            has_given_up: summary.counts.failed > 0,
+            has_own_program,
+            has_namesake: self.has_namesake,
             line,
         })
     }

@@ -4,11 +4,16 @@
 //! /last-seen/HOST   when it has reported last, JSON; written with each report, and when the host ends
 //! ```
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use setpoint_world::{Entry, Key, Operation, Selection};
 
 const VERSION: u32 = 1;
+
+/// Seconds by which clocks that are kept right may differ.
+const CLOCKS_DIFFER: u64 = 60;
 
 /// What all of these keys begin with.
 pub const LAST_SEEN: &str = "/last-seen/";
@@ -42,6 +47,12 @@ impl LastSeen {
     /// When that was.
     pub fn at(&self) -> Timestamp {
         Timestamp::from_second(self.at).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// How far the clock of the host is ahead of the clock here, if it was more than a minute ahead.
+    pub fn clock_is_ahead_by(&self, now: Timestamp) -> Option<Duration> {
+        let ahead = u64::try_from(self.at - now.as_second()).ok()?;
+        (ahead > CLOCKS_DIFFER).then_some(Duration::from_secs(ahead))
     }
 
     /// How it is said that it is not there.

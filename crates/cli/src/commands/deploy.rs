@@ -2,6 +2,7 @@
 
 mod commits;
 mod history;
+mod patience;
 mod rollout;
 mod waiting;
 
@@ -22,9 +23,10 @@ use crate::process::warn_of_foreign_text;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use commits::Repository;
+use patience::Patience;
 use rollout::Waves;
-pub(super) use waiting::shown;
 use waiting::wait_for_members;
+pub(super) use waiting::{clock_text, shown};
 
 /// Publish a program to all hosts of a cluster
 ///
@@ -61,6 +63,10 @@ pub(super) struct Arguments {
     /// With --wait: for so many seconds at most. With --canary or --max-unavailable: how long a host may take to have it right
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "300")]
     wait_timeout: Duration,
+
+    /// With --wait, --canary or --max-unavailable: for so many seconds a host may fail and try again before it counts as failed
+    #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
+    grace: Duration,
 
     /// Let so many hosts, or those of this name (`web-*`), take it first, and the others when it is right there; can be given several times
     #[arg(long, value_name = "N|PATTERN")]
@@ -103,7 +109,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
     let words: Vec<&str> = arguments.program.words().iter().map(String::as_str).collect();
-    let patience = arguments.wait.then_some(arguments.wait_timeout);
+    let patience = arguments.wait.then(|| arguments.patience());
     let keep = arguments.keep.map(|keep| keep as usize);
     if keep.is_some() && words != ["gc"] {
         return Err(Failure::usage("`--keep` is for `gc`"));
@@ -287,9 +293,9 @@ async fn arrive(
     arguments: &Arguments,
 ) -> Result<u8, Failure> {
     match first {
-        Some(first) => rollout::roll_out(session, deploys, id, first, arguments.wait_timeout).await,
+        Some(first) => rollout::roll_out(session, deploys, id, first, arguments.patience()).await,
         None => {
-            let patience = arguments.wait.then_some(arguments.wait_timeout);
+            let patience = arguments.wait.then(|| arguments.patience());
             wait_for_members(session, deploys, id, patience).await
         }
     }
@@ -322,6 +328,13 @@ impl Arguments {
             return Ok(());
         };
         Err(Failure::usage(format!("`{switch}` does nothing with `{word}`")))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience {
+            until_right: self.wait_timeout,
+            while_failing: self.grace,
+        }
     }
 
     /// What holds for all resources of the deploy.

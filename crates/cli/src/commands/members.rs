@@ -1,6 +1,7 @@
 //! `setpoint members`: the hosts of a cluster, and how each stands.
 
 use clap::Args;
+use jiff::Timestamp;
 use setpoint_agent::membership::{
     LastSeen, MemberOfCluster, all_last_seen, all_members, key_of_last_seen, key_of_member,
 };
@@ -10,7 +11,7 @@ use setpoint_programs::failure::Failure;
 use setpoint_programs::report::Importance;
 use setpoint_world::{Operation, Store, Transaction};
 
-use super::deploy::shown;
+use super::deploy::{clock_text, shown};
 use super::removed_host::removed_host;
 use crate::exit_code;
 use crate::session::Session;
@@ -18,7 +19,7 @@ use crate::store_arguments::StoreArguments;
 
 /// Show the hosts of a cluster, with the deploy that each runs and how it stands
 ///
-/// A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last. `remove HOST`
+/// The deploy of a host with a program of its own is `own`. A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last. `remove HOST`
 /// removes everything that a host which is gone for good has left with the others: its key, the resources that it exports, its strings and its part in elections.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -45,11 +46,18 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
     let found = runtime.block_on(store.read(&[all_members(), all_last_seen()]));
     let found = found.map_err(|error| Failure::wrong("failed to read the members").because(error))?;
-    let members: Vec<MemberOfCluster> = found.all().filter_map(MemberOfCluster::of).collect();
+    let mut members: Vec<MemberOfCluster> = found.all().filter_map(MemberOfCluster::of).collect();
     if let Some(host) = removed {
         let seen = found.all().filter_map(LastSeen::of).map(|(host, _)| host);
         let known: Vec<String> = seen.collect();
         return runtime.block_on(remove(session, &*store, host, &known));
+    }
+    for (host, seen) in found.all().filter_map(LastSeen::of) {
+        let ahead = seen.clock_is_ahead_by(Timestamp::now());
+        let member = members.iter_mut().find(|member| member.host == host);
+        if let (Some(ahead), Some(Ok(report))) = (ahead, member.map(|member| &mut member.report)) {
+            report.line = format!("{}; {}", clock_text(ahead), report.line);
+        }
     }
     let is_there = |host: &str| members.iter().any(|member| member.host == host);
     let seen = found.all().filter_map(LastSeen::of);
@@ -64,7 +72,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     };
     session.output.print(&text)?;
     if members.is_empty() && !arguments.json {
-        session.output.warning("no host is there that runs deploys");
+        session.output.warning("no host is there");
     }
     Ok(exit_code::DONE)
 }
@@ -113,6 +121,7 @@ fn json(member: &MemberOfCluster) -> String {
             object["program"] = report.program.as_str().into();
             object["taken"] = report.taken.into();
             object["running"] = report.running.into();
+            object["own_program"] = report.has_own_program.into();
             object["state"] = report.state.text().into();
             object["line"] = report.line.as_str().into();
         }

@@ -3,7 +3,7 @@
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::text;
-use crate::several_hosts::{Host, Shared, becomes, place, run, write};
+use crate::several_hosts::{Host, Shared, becomes, place, place_of, run, write};
 
 /// The records in the store: their keys.
 fn records(place: &Hermetic) -> Vec<String> {
@@ -252,4 +252,52 @@ fn a_record_that_cannot_be_read_is_told_where_it_is_collected_and_mended_by_who_
     );
     assert_eq!(run(&place, "web", &["--once"], &collects).code, 0);
     assert_eq!(text(&place.path("db.line")), "database = new\n");
+}
+
+/// The example of the guide, with the directory of the test.
+fn collects_from_web() -> String {
+    let guide = std::fs::read_to_string(setpoint_testing::repository().join("docs/guide/cluster.md"));
+    let guide = guide.expect("the guide is there");
+    let from = guide.find("import \"iter\"\n").expect("the example is there");
+    let example = &guide[from..];
+    let example = &example[..example.find("```").expect("it ends")];
+    example
+        .replace("/etc/balancer/servers/", "PLACE/servers/")
+        .replace("\t\towner => \"root\",\n", "")
+}
+
+#[test]
+fn who_collects_decides_from_whom_and_where_it_is_made() {
+    let place = place_of(&["web-1", "db", "balancer"]);
+    std::fs::create_dir(place.path("servers")).expect("the place is writable");
+    let stolen = |name: &str| {
+        format!(
+            "file \"PLACE/{name}\" {{\n\tpath => \"PLACE/anywhere\",\n\tcontent => \"{name}\\n\",\n\tmode => \"4755\",\n\
+             \tMeta:export => [\"*\",],\n\tMeta:hidden => true,\n}}\n"
+        )
+    };
+    for (host, program) in [("web-1", stolen("first")), ("db", stolen("second"))] {
+        let exported = run(&place, host, &["--once"], &program);
+        assert_eq!(exported.code, 0, "{}", exported.stderr);
+    }
+    let collected = run(&place, "balancer", &["--once"], &collects_from_web());
+    assert_eq!(collected.code, 0, "{}", collected.stderr);
+    assert!(!place.path("anywhere").exists());
+    let made = std::fs::read_dir(place.path("servers")).expect("it is there");
+    let made: Vec<String> = made
+        .map(|entry| {
+            entry
+                .expect("it can be read")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    assert_eq!(made, ["web-1"], "{}", collected.stderr);
+    let metadata = std::fs::metadata(place.path("servers/web-1")).expect("it is there");
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o7777,
+        0o644
+    );
+    assert_eq!(text(&place.path("servers/web-1")), "first\n");
 }

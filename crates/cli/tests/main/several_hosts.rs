@@ -12,10 +12,15 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// A working directory for each of the hosts `db` and `web`, with one store for both.
 pub(crate) fn place() -> Hermetic {
+    place_of(&["db", "web"])
+}
+
+/// The same for other hosts.
+pub(crate) fn place_of(hosts: &[&str]) -> Hermetic {
     let place = Hermetic::new();
     let made = |what: std::io::Result<()>| what.expect("the place is empty and writable");
     made(std::fs::create_dir(place.path("world")));
-    for host in ["db", "web"] {
+    for host in hosts {
         made(std::fs::create_dir(place.path(host)));
         let link = place.path(host).join("world");
         made(std::os::unix::fs::symlink(place.path("world"), link));
@@ -179,7 +184,7 @@ impl Host {
 }
 
 /// How long something may take on the slowest machine, also while a large binary goes to another host.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until something is so.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::history::existing;
+use super::patience::{Patience, Verdicts};
 use super::waiting::{Members, shown, wait_for, wait_for_members};
 use super::{Arguments, cannot};
 use crate::session::Session;
@@ -119,7 +120,7 @@ pub(super) async fn resume(
         now.at_once = Some(at_once as usize);
     }
     change(deploys, id, &was, Some(&now)).await?;
-    roll_out(session, deploys, id, now, arguments.wait_timeout).await
+    roll_out(session, deploys, id, now, arguments.patience()).await
 }
 
 /// Lets all hosts take what was being rolled out.
@@ -127,7 +128,7 @@ pub(super) async fn finish(
     session: &Session,
     deploys: &Deploys,
     id: &str,
-    patience: Option<Duration>,
+    patience: Option<Patience>,
 ) -> Result<u8, Failure> {
     let (id, was) = under_way(deploys, id).await?;
     change(deploys, id, &was, None).await?;
@@ -183,7 +184,7 @@ pub(super) async fn roll_out(
     deploys: &Deploys,
     id: u64,
     rollout: Rollout,
-    patience: Duration,
+    patience: Patience,
 ) -> Result<u8, Failure> {
     let mut steering = Steering {
         session,
@@ -191,7 +192,8 @@ pub(super) async fn roll_out(
         id,
         rollout,
         since: BTreeMap::new(),
-        patience,
+        verdicts: Verdicts::new(id, patience),
+        patience: patience.until_right,
     };
     let mut members = Members::of(deploys);
     let done = tokio::select! {
@@ -247,6 +249,7 @@ struct Steering<'a> {
     rollout: Rollout,
     /// Since when each host may take it, for all that is known.
     since: BTreeMap<String, Instant>,
+    verdicts: Verdicts,
     /// How long a host may take.
     patience: Duration,
 }
@@ -274,10 +277,10 @@ impl Steering<'_> {
                 Look::UnderWay => {}
             }
             let first = self.since.values().min().copied();
-            let until = first.unwrap_or_else(Instant::now) + self.patience;
-            members
-                .changed(until.max(Instant::now() + Duration::from_millis(50)))
-                .await;
+            let now = Instant::now();
+            let until = first.unwrap_or(now) + self.patience;
+            let until = self.verdicts.next(now).unwrap_or(until).min(until);
+            members.changed(until.max(now + Duration::from_millis(50))).await;
         }
     }
 
@@ -315,7 +318,7 @@ impl Steering<'_> {
                 // What it says is of what it still has.
                 Ok(_) => "it has not taken it yet".to_owned(),
             };
-            match member.verdict(id) {
+            match self.verdicts.of(member, now) {
                 Some(true) => {
                     self.since.insert(member.host.clone(), now);
                 }

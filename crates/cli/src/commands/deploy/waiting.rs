@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use setpoint_agent::deploys::Deploys;
 use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
 use setpoint_diagnostics::visible;
@@ -12,8 +13,10 @@ use setpoint_world::{Change, Entry, Key, Selection, Snapshot, Store, Watch, Watc
 use tokio::time::Instant;
 
 use super::cannot;
+use super::patience::{Patience, Verdicts};
 use crate::exit_code;
 use crate::session::Session;
+use crate::view::span_text;
 
 /// How long is waited before a store that is away is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -53,7 +56,7 @@ impl Members {
         }
     }
 
-    /// Those that there are now. A store that is away is waited for until then.
+    /// Those that take deploys now. A store that is away is waited for until then.
     pub(super) async fn now(&mut self, deadline: Instant) -> Result<Vec<MemberOfCluster>, Failure> {
         loop {
             if let Some(followed) = &self.followed {
@@ -61,6 +64,7 @@ impl Members {
                     .entries
                     .values()
                     .filter_map(MemberOfCluster::of)
+                    .filter(MemberOfCluster::takes_deploys)
                     .collect());
             }
             let found = self.read(all_members(), deadline).await?;
@@ -121,13 +125,13 @@ impl Members {
         }
     }
 
-    /// Waits until something may have changed, or until then. Answers whether it is still before that.
-    pub(super) async fn changed(&mut self, until: Instant) -> bool {
+    /// Waits until something may have changed, or until then.
+    pub(super) async fn changed(&mut self, until: Instant) {
         let Some(followed) = &mut self.followed else {
-            return Instant::now() < until;
+            return;
         };
         let Ok(mut is_known) = tokio::time::timeout_at(until, followed.next()).await else {
-            return false;
+            return;
         };
         // Many report at once, and who waits looks at all of them.
         let gathered = Instant::now() + GATHERED;
@@ -137,7 +141,6 @@ impl Members {
         if !is_known {
             self.followed = None;
         }
-        true
     }
 }
 
@@ -162,7 +165,7 @@ pub(super) async fn wait_for_members(
     session: &Session,
     deploys: &Deploys,
     id: u64,
-    patience: Option<Duration>,
+    patience: Option<Patience>,
 ) -> Result<u8, Failure> {
     match patience {
         None => Ok(exit_code::DONE),
@@ -175,18 +178,27 @@ pub(super) async fn wait_for(
     session: &Session,
     mut all: Members,
     id: u64,
-    patience: Duration,
+    patience: Patience,
 ) -> Result<u8, Failure> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + patience.until_right;
+    let mut verdicts = Verdicts::new(id, patience);
     let (members, lost, is_over) = loop {
         let members = all.now(deadline).await?;
         let lost = all.lost(&members, deadline).await?;
-        if lost.is_empty() && members.iter().all(|member| member.verdict(id).is_some()) {
+        let now = Instant::now();
+        // All are looked at, for each that fails is given the same time.
+        let open = members
+            .iter()
+            .filter(|member| verdicts.of(member, now).is_none())
+            .count();
+        if lost.is_empty() && open == 0 {
             break (members, lost, true);
         }
-        if !all.changed(deadline).await {
+        if now >= deadline {
             break (members, lost, false);
         }
+        let until = verdicts.next(now).unwrap_or(deadline).min(deadline);
+        all.changed(until).await;
     };
     session.output.print(&shown(&members, &lost))?;
     if members.is_empty() && lost.is_empty() {
@@ -201,7 +213,7 @@ pub(super) async fn wait_for(
             .map(|member| &*member.host)
             .chain(lost.iter().map(|(host, _)| &**host))
             .collect();
-        let seconds = patience.as_secs();
+        let seconds = patience.until_right.as_secs();
         let text = format!(
             "after {seconds} s deploy {id} has not come to an end on {}",
             few(&open)
@@ -256,7 +268,10 @@ fn row(member: &MemberOfCluster) -> [String; 5] {
     match &member.report {
         Ok(report) => [
             host,
-            number(report.running),
+            match report.has_own_program {
+                true => "own".to_owned(),
+                false => number(report.running),
+            },
             report.state.text().to_owned(),
             visible(&report.program).into_owned(),
             visible(&report.line).into_owned(),
@@ -273,11 +288,24 @@ fn row(member: &MemberOfCluster) -> [String; 5] {
 
 fn row_of_gone((host, seen): &(String, LastSeen)) -> [String; 5] {
     let at = seen.at().to_zoned(TimeZone::system()).strftime("%F %T %Z");
+    let now = Timestamp::now();
+    let heard = match seen.clock_is_ahead_by(now) {
+        Some(ahead) => format!("last heard of {at}: {}", clock_text(ahead)),
+        None => {
+            let ago = now.duration_since(seen.at()).max(SignedDuration::ZERO);
+            format!("last heard of {} ago, {at}", span_text(ago.as_secs_f64()))
+        }
+    };
     [
         visible(host).into_owned(),
         number(seen.running),
         seen.state().to_owned(),
         visible(&seen.program).into_owned(),
-        format!("last heard of {at}"),
+        heard,
     ]
+}
+
+/// The words for a clock that is ahead.
+pub(in crate::commands) fn clock_text(ahead: Duration) -> String {
+    format!("its clock is {} ahead", span_text(ahead.as_secs_f64()))
 }

@@ -403,7 +403,7 @@ fn a_deploy_that_waits_reports_the_state_of_each_host() {
     let broken = "if $hostname == \"b\" {\n\tfile \"/proc/none/x\" {\n\t\tstate => \"exists\",\n\t}\n}\n";
     publisher.write("broken.mcl", &(says("two") + broken));
     let deploy = |arguments: &[&str]| {
-        let mut all = vec!["--no-git", "--wait"];
+        let mut all = vec!["--no-git", "--wait", "--grace", "1"];
         all.extend(arguments);
         publisher.deploy(&all)
     };
@@ -478,10 +478,27 @@ fn a_member_that_ended_is_listed_until_it_is_removed(cluster: &Cluster) {
     assert!(
         left.contains(&format!("\na          4  right         {version}"))
             && left.contains(&format!(
-                "\nb          4  ended         {version}    last heard of 2"
-            )),
+                "\nb          4  ended         {version}    last heard of "
+            ))
+            && left.contains(" s ago, 2"),
         "{left}"
     );
+    let seen = |at: i64| {
+        let record =
+            format!(r#"{{"version":1,"at":{at},"program":"{version}","running":4,"has_ended":true}}"#);
+        for host in ["a", "b"] {
+            cluster
+                .etcd
+                .control(&["put", &format!("/setpoint/last-seen/{host}"), &record]);
+        }
+        members(&[])
+    };
+    let ahead = seen(jiff::Timestamp::now().as_second() + 3 * 86_400 + 60);
+    for host in ["right", "ended"] {
+        let row = ahead.lines().find(|row| row.contains(host)).unwrap_or_default();
+        assert!(row.contains("its clock is 3 d 0 h ahead"), "{ahead}");
+    }
+    seen(jiff::Timestamp::now().as_second());
     let gone: serde_json::Value =
         serde_json::from_str(members(&["--json"]).lines().last().unwrap_or_default()).expect("it is JSON");
     assert_eq!(
@@ -529,6 +546,7 @@ fn a_rollout_continues_only_while_its_hosts_are_right() {
     rollout.stops_at_a_host_that_hangs_and_resumes();
     rollout.shows_deploys_and_their_differences();
     rollout.removes_old_deploys();
+    rollout.goes_on_past_a_failure_that_passes();
     for host in rollout.hosts {
         host.stop();
     }
@@ -559,7 +577,8 @@ impl<'a> Rollout<'a> {
     }
 
     fn deploy(&self, arguments: &[&str]) -> Finished {
-        self.publisher.deploy(&[&["--no-git"], arguments].concat())
+        self.publisher
+            .deploy(&[&["--no-git", "--grace", "1"], arguments].concat())
     }
 
     fn needs_a_host_that_runs_deploys(&self) {
@@ -726,6 +745,29 @@ impl<'a> Rollout<'a> {
         assert_eq!(self.publisher.deploy(&["list"]).stdout.lines().count(), 2);
         assert_eq!(self.deploy(&["--wait", "rollback", "6"]).code, 0);
         assert_eq!(self.deploy(&["--keep", "2", "list"]).code, 64);
+    }
+
+    fn goes_on_past_a_failure_that_passes(&self) {
+        // Each host fails until it has been reported as failing, as with a lock that another process holds.
+        let passing = "exec \"starts\" {\n\tcmd => \"test -e PLACE/released\",\n\tshell => \"/bin/sh\",\n\tMeta:delay => 100,\n\tMeta:retry => -1,\n}\n";
+        let publisher = &self.publisher;
+        publisher.write("passing.mcl", passing);
+        let steered = std::thread::scope(|scope| {
+            let steered = scope.spawn(|| {
+                publisher.deploy(&["--no-git", "--canary", "db-1", "--grace", "60", "passing.mcl"])
+            });
+            eventually("the canary is reported as failing", || {
+                publisher.cluster.members_saying(" 9  failing") == 1
+            });
+            publisher.cluster.place.write("released", "");
+            steered.join().expect("the command is waited for")
+        });
+        assert_eq!(
+            (steered.code, rows(&steered)),
+            (0, all_right(9)),
+            "{}",
+            steered.stderr
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! What fails in a cluster, and that it holds.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use setpoint_testing::{Network, Running};
 
 use super::members::{ended, finished, program, wanted};
 use super::{BINARY, Cluster};
-use crate::several_hosts::eventually;
+use crate::several_hosts::{PATIENCE, eventually};
 
 #[test]
 fn a_leader_of_the_store_that_is_killed_is_not_missed_by_hosts() {
@@ -242,10 +243,20 @@ fn two_processes_of_one_name_do_not_overwrite_each_other_and_report_it() {
     second.wait_for("that it is right", |line| line.contains("\"converged\""));
     cluster.publish(None, &program("two", ""));
     cluster.eventually_reports("a", Some(2));
+    eventually("both know of the other", || {
+        let changes = recording.until_now(&cluster.etcd);
+        let knows = |change: &&Recorded| {
+            let value = change.value.as_deref().unwrap_or_default();
+            change.key == "/members/a" && value.contains("\"has_namesake\":true")
+        };
+        let leases: BTreeSet<i64> = changes.iter().filter(knows).map(|change| change.lease).collect();
+        leases.len() == 2
+    });
     // When one of them goes, the other one is still there.
     second.signal("KILL");
     let (_, errors) = second.finish();
-    assert!(!errors.contains("panicked"), "{errors}");
+    let told = "another host has the name of this one, a: give each a name of its own with `--hostname`";
+    assert_eq!(errors.matches(told).count(), 1, "{errors}");
     let changes = recording.until_now(&cluster.etcd).to_vec();
     let stood = |changes: &[Recorded]| {
         let key = "/scheduler/hostname/a/leader";
@@ -264,7 +275,7 @@ fn two_processes_of_one_name_do_not_overwrite_each_other_and_report_it() {
 }
 
 fn the_first_process_takes_over_what_the_second_left(cluster: &Cluster, recording: &mut Recording) {
-    let deadline = Instant::now() + Duration::from_secs(45);
+    let deadline = Instant::now() + PATIENCE;
     let is_of_the_first = |key: &str, changes: &[Recorded]| {
         let mut of = changes
             .iter()
@@ -315,7 +326,7 @@ fn a_store_that_has_lost_everything_is_noticed_and_what_is_of_a_host_written_aga
             format!("/scheduler/hostname/{host}/leader"),
         ] {
             let is_there = || !cluster.value(&key).is_empty();
-            let deadline = Instant::now() + Duration::from_secs(30);
+            let deadline = Instant::now() + PATIENCE;
             while !is_there() {
                 assert!(
                     Instant::now() < deadline,

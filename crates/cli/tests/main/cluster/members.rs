@@ -10,6 +10,7 @@ use setpoint_testing::history::{Broken, Ran, Wanted, check};
 use setpoint_testing::{Finished, Hermetic, Network, Running};
 
 use super::{BINARY, Cluster};
+use crate::several_hosts::PATIENCE;
 
 /// How long a machine under load may take beyond what is promised.
 const SLACK: Duration = Duration::from_secs(20);
@@ -145,7 +146,7 @@ impl Cluster {
 
     /// Publishes a program, and again until that succeeds. Answers its number.
     pub(super) fn publish(&self, namespace: Option<&str>, program: &str) -> u64 {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let ran = finished(&mut self.publishing_from(namespace, program));
             if ran.code == 0 {
@@ -166,7 +167,7 @@ impl Cluster {
         let path = self.place.path(file);
         while std::fs::read_to_string(&path).ok().as_deref() != Some(content) {
             assert!(
-                begun.elapsed() < Duration::from_secs(45),
+                begun.elapsed() < PATIENCE,
                 "{file} is not {content:?} but {:?}",
                 std::fs::read_to_string(&path)
             );
@@ -194,7 +195,7 @@ impl Cluster {
                 return;
             }
             assert!(
-                begun.elapsed() < Duration::from_secs(45),
+                begun.elapsed() < PATIENCE,
                 "{host} has not got {deploy:?} right: {report}"
             );
             std::thread::sleep(Duration::from_millis(50));
@@ -213,7 +214,7 @@ impl Cluster {
                 return;
             }
             assert!(
-                begun.elapsed() < Duration::from_secs(60),
+                begun.elapsed() < PATIENCE,
                 "they are not all right and quiet: {reports:?}"
             );
             before = reports;
@@ -232,7 +233,7 @@ impl Cluster {
                 return begun.elapsed();
             }
             assert!(
-                begun.elapsed() < Duration::from_secs(30),
+                begun.elapsed() < PATIENCE,
                 "chosen are {value}, and not {hosts:?}"
             );
             std::thread::sleep(Duration::from_millis(20));
