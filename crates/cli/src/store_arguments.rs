@@ -141,6 +141,10 @@ impl StoreArguments {
                 ));
             }
         };
+        if let Some((_, key)) = &identity {
+            // A group may read it, as on systems that have one for the keys of their services.
+            private(key, 0o007, "the key of the certificate cannot be used")?;
+        }
         let is_wanted = authority.is_some() || identity.is_some();
         if is_wanted && authority.is_none() {
             let why = "it is not said who must have signed the certificate of the store: `--store-ca`";
@@ -204,15 +208,7 @@ impl StoreArguments {
             let path = path(file)?;
             let unread = "the password for the store cannot be read";
             let failed = |error| Failure::wrong(unread).because(error);
-            let entry = Entry::at(&path)
-                .and_then(|entry| entry.follow())
-                .map_err(failed)?;
-            let stat = entry.stat().map_err(failed)?;
-            if stat.is_some_and(|stat| stat.is_regular() && stat.mode & 0o077 != 0) {
-                let failure = Failure::wrong(unread).because("others can read or change the file");
-                return Err(failure.hint(format!("`chmod 600 {}`", path.as_path().display())));
-            }
-            let bytes = entry.read().map_err(failed)?;
+            let bytes = private(&path, 0o077, unread)?.read().map_err(failed)?;
             let text = String::from_utf8(bytes);
             let text = text.map_err(|_| Failure::wrong("the password for the store is no text"))?;
             Ok(text.trim_end_matches(['\n', '\r']).to_owned())
@@ -230,6 +226,22 @@ impl StoreArguments {
         };
         Ok(Some(Login { user, password }))
     }
+}
+
+/// A file with a secret. None of these bits of its mode may be set.
+fn private(path: &AbsolutePath, refused: u32, what: &str) -> Result<Entry, Failure> {
+    let failed = |error| Failure::wrong(what).because(error);
+    let entry = Entry::at(path).and_then(|entry| entry.follow()).map_err(failed)?;
+    let stat = entry.stat().map_err(failed)?;
+    if stat.is_some_and(|stat| stat.is_regular() && stat.mode & refused != 0) {
+        let failure = Failure::wrong(what).because("others can read or change the file");
+        return Err(failure.hint(format!(
+            "`chmod {:o} {}`",
+            0o640 & !refused,
+            path.as_path().display()
+        )));
+    }
+    Ok(entry)
 }
 
 /// Takes addresses as they are, but not the word that begins the program: then the addresses were forgotten.

@@ -3,8 +3,9 @@
 
 mod recording;
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -138,7 +139,10 @@ impl EtcdCluster {
             .distinguished_name
             .push(rcgen::DnType::CommonName, "authority of a test");
         let write = |name: &str, text: String| {
-            std::fs::write(directory.path().join(name), text).expect("the place is writable");
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).expect("the place is writable");
+            let mode = Permissions::from_mode(if name.ends_with(".key") { 0o600 } else { 0o644 });
+            std::fs::set_permissions(&path, mode).expect("it is ours");
         };
         for (file, is_used) in [("other-ca.pem", false), ("ca.pem", true)] {
             let key = rcgen::KeyPair::generate().expect("a key can be made");

@@ -202,7 +202,31 @@ fn certificates_say_who_is_who() {
         assert_eq!(text(&web, "/k").await.as_deref(), Some("v"));
         let told = async |store: EtcdStore| store.read(&[]).await.unwrap_err().to_string();
         let other = told(with(Some("other-ca.pem"), identity()).unwrap()).await;
-        assert!(other.contains("invalid peer certificate: "), "{other}");
+        assert!(
+            other.contains("invalid peer certificate: ")
+                && other.contains("whose certificate is not signed by the authority in ")
+                && !other.contains("none is given"),
+            "{other}"
+        );
+        let stranger = told(with(Some("other-ca.pem"), None).unwrap()).await;
+        assert!(
+            stranger.contains("not signed by the authority in ") && !stranger.contains("none is given"),
+            "{stranger}"
+        );
+        let mixed = Some((file("web.pem"), file("server.key")));
+        let mixed = told(with(Some("ca.pem"), mixed).unwrap()).await;
+        assert!(
+            mixed.contains("server.key is not the key of the certificate in "),
+            "{mixed}"
+        );
+        let no_authority = told(with(Some("web.key"), identity()).unwrap()).await;
+        assert!(
+            no_authority.contains("there is no certificate in "),
+            "{no_authority}"
+        );
+        let no_key = Some((file("web.pem"), file("ca.pem")));
+        let no_key = told(with(Some("ca.pem"), no_key).unwrap()).await;
+        assert!(no_key.contains("there is no private key in "), "{no_key}");
         let nobody = told(with(Some("ca.pem"), None).unwrap()).await;
         assert!(
             nobody.contains("which may want a certificate of this host"),
@@ -224,6 +248,28 @@ fn certificates_say_who_is_who() {
         }
         let clear = told(EtcdStore::new(in_the_clear).unwrap()).await;
         assert!(clear.contains("which may want `https://`"), "{clear}");
+    });
+}
+
+#[test]
+fn a_store_without_encryption_is_recognised() {
+    if !has_etcd("a_store_without_encryption_is_recognised") {
+        return;
+    }
+    let plain = EtcdCluster::start(1);
+    let certificates = EtcdCluster::certificates(&["web"]);
+    let mut encrypted = options(&plain, "/ns");
+    for endpoint in &mut encrypted.endpoints {
+        *endpoint = endpoint.replace("http://", "https://");
+    }
+    encrypted.tls = Some(TlsFiles {
+        authority: Some(AbsolutePath::new(certificates.path().join("ca.pem")).unwrap()),
+        identity: None,
+    });
+    runtime().block_on(async {
+        let store = EtcdStore::new(encrypted).unwrap();
+        let told = store.read(&[]).await.unwrap_err().to_string();
+        assert!(told.contains("which may speak no TLS: `http://`"), "{told}");
     });
 }
 

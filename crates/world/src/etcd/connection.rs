@@ -181,25 +181,37 @@ impl Connection {
         let StoreError::Away { reason, is_ambiguous } = error else {
             return error;
         };
-        let shows_nothing = self
-            .options
-            .tls
-            .as_ref()
-            .is_some_and(|tls| tls.identity.is_none());
-        // An etcd that wants encryption hangs up on whoever begins without, and has never answered then.
-        let hangs_up = ["reset", "closed"].iter().any(|word| reason.contains(word));
-        let is_unheard = self.known().origin.is_none() && self.options.ssh.is_none();
-        let hint = match (
-            shows_nothing,
-            hangs_up && is_unheard && endpoint.starts_with("http://"),
-        ) {
-            (true, _) => ", which may want a certificate of this host, and none is given",
-            (false, true) => ", which may want `https://`",
-            (false, false) => "",
-        };
+        let hint = self.hint(&reason, endpoint);
         StoreError::Away {
             reason: format!("{reason} ({endpoint}{hint})").into(),
             is_ambiguous,
+        }
+    }
+
+    /// A guess at the wrong option, where a member that has never answered refuses or hangs up.
+    fn hint(&self, reason: &str, endpoint: &str) -> String {
+        if self.known().origin.is_some() {
+            return String::new();
+        }
+        let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        let hangs_up = says(&["reset", "closed", "not ready", "broken pipe", "Broken pipe"]);
+        match &self.options.tls {
+            // An etcd that wants encryption hangs up on a client that begins without.
+            None if hangs_up && self.options.ssh.is_none() && endpoint.starts_with("http://") => {
+                ", which may want `https://`".to_owned()
+            }
+            None => String::new(),
+            Some(tls) if says(&["UnknownIssuer", "BadSignature"]) => match &tls.authority {
+                Some(file) => format!(", whose certificate is not signed by the authority in {file}"),
+                None => String::new(),
+            },
+            Some(_) if says(&["handshake eof", "InvalidContentType"]) => {
+                ", which may speak no TLS: `http://`".to_owned()
+            }
+            Some(tls) if tls.identity.is_none() && (hangs_up || says(&["alert", "CertificateRequired"])) => {
+                ", which may want a certificate of this host, and none is given".to_owned()
+            }
+            Some(_) => String::new(),
         }
     }
 
@@ -292,12 +304,21 @@ impl Connection {
         if let Some(files) = &self.options.tls {
             let mut tls = ClientTlsConfig::new();
             if let Some(authority) = &files.authority {
-                tls = tls.ca_certificate(Certificate::from_pem(read(authority)?));
+                tls = tls.ca_certificate(Certificate::from_pem(read(authority, "CERTIFICATE")?));
             }
             if let Some((certificate, key)) = &files.identity {
-                tls = tls.identity(Identity::from_pem(read(certificate)?, read(key)?));
+                let identity = (read(certificate, "CERTIFICATE")?, read(key, "PRIVATE KEY")?);
+                tls = tls.identity(Identity::from_pem(identity.0, identity.1));
             }
-            endpoint = endpoint.tls_config(tls).map_err(misconfigured)?;
+            endpoint = endpoint.tls_config(tls).map_err(|error| {
+                let why = refusals::cause(&error);
+                match &files.identity {
+                    Some((certificate, key)) if why.contains("KeyMismatch") => unusable(format!(
+                        "{key} is not the key of the certificate in {certificate}"
+                    )),
+                    _ => misconfigured(error),
+                }
+            })?;
         }
         let connected = match &self.options.ssh {
             Some(ssh) => endpoint.connect_with_connector(ThroughSsh(ssh.clone())).await,
@@ -361,12 +382,25 @@ impl From<StoreError> for NotConnected {
     }
 }
 
-fn read(path: &AbsolutePath) -> Result<Vec<u8>, StoreError> {
+/// Reads a file in the form PEM, which must have such a part.
+fn read(path: &AbsolutePath, part: &str) -> Result<Vec<u8>, StoreError> {
     let read = Entry::at(path)
         .and_then(|entry| entry.follow())
         .and_then(|entry| entry.read());
-    read.map_err(|error| StoreError::Misconfigured {
-        reason: refusals::without_number(&format!("the certificates cannot be used: failed to {error}"))
-            .into(),
-    })
+    let bytes =
+        read.map_err(|error| unusable(refusals::without_number(&format!("failed to {error}")).to_owned()))?;
+    // `-----BEGIN RSA PRIVATE KEY-----` is the key of an older form.
+    let has_part = String::from_utf8_lossy(&bytes)
+        .lines()
+        .any(|line| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&format!("{part}-----")));
+    match has_part {
+        true => Ok(bytes),
+        false => Err(unusable(format!("there is no {} in {path}", part.to_lowercase()))),
+    }
+}
+
+fn unusable(why: String) -> StoreError {
+    StoreError::Misconfigured {
+        reason: format!("the certificates cannot be used: {why}").into(),
+    }
 }
