@@ -153,7 +153,8 @@ impl Report for ErrorStream {
                     self.lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            None => write_error_stream(&lines(&said, Prefix::of_error_stream())),
+            // There is nowhere else to report that standard error is closed.
+            None => drop(write_error_stream(&lines(&said, Prefix::of_error_stream()))),
         }
     }
 
@@ -249,16 +250,18 @@ pub(crate) fn lines(said: &[Said], prefix: Prefix) -> String {
     text
 }
 
-/// Writes to standard error, in one piece: between the lines of others, ours stay together. That nobody listens is no reason to
-/// stop.
-pub(crate) fn write_error_stream(text: &str) {
+/// Writes to standard error, in one piece: between the lines of others, ours stay together.
+///
+/// # Errors
+/// When its reader is gone, or it cannot be written.
+pub(crate) fn write_error_stream(text: &str) -> std::io::Result<()> {
     let choice = AutoStream::choice(&std::io::stderr());
     let mut wanted = AutoStream::new(Vec::with_capacity(text.len()), choice);
     let _ = wanted.write_all(text.as_bytes());
     let mut stderr = std::io::stderr().lock();
-    let _ = stderr
+    stderr
         .write_all(&wanted.into_inner())
-        .and_then(|()| stderr.flush());
+        .and_then(|()| stderr.flush())
 }
 
 /// How diagnostics look on standard error.

@@ -96,10 +96,10 @@ pub(crate) fn report_panics() {
             std::env::consts::ARCH,
             std::env::consts::OS,
         );
-        write_error_stream(&text);
+        let _ = write_error_stream(&text);
         let backtrace = std::backtrace::Backtrace::capture();
         if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
-            write_error_stream(&format!("{backtrace}\n"));
+            let _ = write_error_stream(&format!("{backtrace}\n"));
         }
     }));
 }

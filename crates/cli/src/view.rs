@@ -132,8 +132,10 @@ impl View {
         }
         self.people.hand(&self.tell, ToView::End(end), deadline);
         drop(self.tell);
+        // A reader that is slow may still read the lines; one that is gone cannot.
+        let people = self.people.progress.clone();
         self.people.finish(deadline);
-        written
+        written && !people.failed.load(Ordering::Relaxed)
     }
 }
 
@@ -177,6 +179,13 @@ impl Written {
 
     fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn note(&self, written: std::io::Result<()>) {
+        match written {
+            Ok(()) => self.count(),
+            Err(_) => self.fail(),
+        }
     }
 }
 

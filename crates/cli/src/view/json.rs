@@ -2,7 +2,7 @@
 //! ended.
 
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -98,16 +98,17 @@ struct Lines {
     text: String,
     /// Number of the next line.
     next: u64,
+    /// Time of the newest line, since 1970 UTC.
+    newest: Duration,
     recap: Recap,
 }
 
 impl Lines {
     fn own(&mut self, event: &OwnEvent) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time = (now.as_secs_f64() * 1e6).round() / 1e6;
         let line = Line {
             event,
-            time,
+            time: (self.time_of_line(now).as_secs_f64() * 1e6).round() / 1e6,
             seq: self.next,
         };
         // Its maps have texts for keys, so it can be written.
@@ -124,9 +125,20 @@ impl Lines {
         }
         let numbered = Event {
             seq: self.next,
+            time: self.time_of_line(event.time),
             ..event.clone()
         };
         self.push(&numbered.to_json());
+    }
+
+    /// The time that a line carries: the engine tells the time once for all events of a step, so a line of ours that was written
+    /// meanwhile would be newer than the next event. A clock that is set back is followed.
+    fn time_of_line(&mut self, time: Duration) -> Duration {
+        let is_of_same_moment = time < self.newest && self.newest - time < Duration::from_secs(1);
+        if !is_of_same_moment {
+            self.newest = time;
+        }
+        self.newest
     }
 
     fn push(&mut self, line: &str) {
@@ -223,9 +235,12 @@ impl Writer<'_> {
             Ok(()) => self.written.count(),
             Err(error) => {
                 self.is_open = false;
-                // Whoever closes a pipe knows that he did; the machine is kept right all the same.
-                if error.kind() != std::io::ErrorKind::BrokenPipe {
-                    self.written.fail();
+                self.written.fail();
+                if error.kind() == std::io::ErrorKind::BrokenPipe {
+                    self.output.warning(
+                        "the reader of standard output is gone, so further events are lost; the run continues",
+                    );
+                } else {
                     let why = system_text(&error);
                     self.output
                         .error(format!("the events cannot be written to standard output: {why}"));

@@ -219,14 +219,12 @@ pub(super) fn show(mut told: Receiver<ToView>, output: &Output, mut screen: Scre
                 };
                 text.push_str(&lines(&[said], screen.prefix));
             }
-            screen.progress.write(&text);
-            written.count();
+            written.note(screen.progress.write(&text));
         }
     });
     if let Some(end) = end {
         let text = screen.end(end);
-        screen.progress.write(&text);
-        written.count();
+        written.note(screen.progress.write(&text));
     }
 }
 

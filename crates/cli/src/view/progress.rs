@@ -102,12 +102,20 @@ impl Progress {
     }
 
     /// Writes a text above the bar, which is there while something is open.
-    pub(super) fn write(&self, text: &str) {
-        match &self.bar {
-            Some(bar) if !text.is_empty() => bar.suspend(|| write_error_stream(text)),
-            None if !text.is_empty() => write_error_stream(text),
-            _ => {}
-        }
+    ///
+    /// # Errors
+    /// When the reader of standard error is gone, or it cannot be written.
+    pub(super) fn write(&self, text: &str) -> std::io::Result<()> {
+        let written = match &self.bar {
+            _ if text.is_empty() => Ok(()),
+            Some(bar) => bar.suspend(|| write_error_stream(text)),
+            None => write_error_stream(text),
+        };
+        self.draw();
+        written
+    }
+
+    fn draw(&self) {
         let Some(bar) = &self.bar else { return };
         if self.open.is_empty() {
             bar.finish_and_clear();

@@ -1,6 +1,7 @@
 //! What `run --json` prints is what the schema of the events says.
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
 use setpoint_testing::Hermetic;
@@ -178,4 +179,39 @@ fn the_schema_refuses_lines_with_other_fields_and_of_another_version() {
     let mut other_version = first.clone();
     other_version["schema"] = json!(first["schema"].as_u64().unwrap() + 1);
     assert!(validate_line(&schema, &other_version).is_err());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_reported_and_counts_in_the_exit_code() {
+    let place = Hermetic::new();
+    place.write(
+        "kept.mcl",
+        "file \"$DIR/kept\" {\n\tcontent => \"right\",\n\tstate => \"exists\",\n}\n"
+            .replace("$DIR", &place.path("").display().to_string()),
+    );
+    for (closed, words) in [("stdout", &["--json", "kept.mcl"][..]), ("stderr", &["kept.mcl"])] {
+        let _ = std::fs::remove_file(place.path("kept"));
+        let prefix = place.path(closed).display().to_string();
+        let mut command = place.command(BINARY);
+        command
+            .args(["run", "--once", "--no-raise-limits", "--prefix", &prefix])
+            .args(words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program is there");
+        match closed {
+            "stdout" => drop(child.stdout.take()),
+            _ => drop(child.stderr.take()),
+        }
+        let output = child.wait_with_output().expect("it was started here");
+        assert_eq!(output.status.code(), Some(1), "{closed}");
+        let warning =
+            "warning: the reader of standard output is gone, so further events are lost; the run continues";
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(errors.contains(warning), closed == "stdout", "{errors}");
+        assert_eq!(
+            std::fs::read_to_string(place.path("kept")).unwrap_or_default(),
+            "right",
+            "the machine is kept right all the same"
+        );
+    }
 }
