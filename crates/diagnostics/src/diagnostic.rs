@@ -49,6 +49,16 @@ pub struct Help {
     pub edit: Option<Edit>,
 }
 
+impl Help {
+    /// Advice alone.
+    pub fn text(text: impl Into<String>) -> Help {
+        Help {
+            text: text.into(),
+            edit: None,
+        }
+    }
+}
+
 /// One thing that is wrong: a code, a message that stands alone, a place, reasons and help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
@@ -125,6 +135,12 @@ impl Diagnostic {
         self
     }
 
+    /// Says which place the rules of the language blame, where the mistake is shown at another one.
+    pub fn ruled_at(mut self, span: Span) -> Diagnostic {
+        self.ruled = (span != self.primary.span).then_some(span);
+        self
+    }
+
     /// The place that the rules of the language blame.
     #[must_use]
     pub fn rule_place(&self) -> Span {
@@ -169,10 +185,7 @@ impl Diagnostic {
 
     /// Adds advice.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Help {
-            text: text.into(),
-            edit: None,
-        });
+        self.help.push(Help::text(text));
         self
     }
 
@@ -182,6 +195,12 @@ impl Diagnostic {
             Some(text) => self.help(text),
             None => self,
         }
+    }
+
+    /// Adds advice that was put together elsewhere.
+    pub fn help_of(mut self, help: Option<Help>) -> Diagnostic {
+        self.help.extend(help);
+        self
     }
 
     /// Adds advice with the edit that follows it.

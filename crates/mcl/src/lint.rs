@@ -43,6 +43,7 @@ setpoint_diagnostics::rules! {
     "duplicate-edge" codes::DUPLICATE_EDGE;
     "same-name-in-loop" codes::SAME_NAME_IN_LOOP;
     "class-without-parent" codes::CLASS_WITHOUT_PARENT;
+    "lone-percent-sign" codes::LONE_PERCENT_SIGN;
     "doubtful-resource" language::DOUBTFUL_RESOURCE;
     "readable-secret" language::READABLE_SECRET;
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lsp_types::{TextEdit, Uri, WorkspaceEdit};
 use serde_json::{Value as Json, json};
-use setpoint_mcl::analysis::{Name, Space, Target};
+use setpoint_mcl::analysis::{Name, Space, Target, Visible};
 use setpoint_mcl::syntax::TokenKind;
 
 use super::{Answer, Place, to_json};
@@ -99,10 +99,13 @@ fn no_clash(place: &Place<'_>, target: &Target, new: &str, mentions: &[&Name]) -
     };
     let analysis = place.analysis();
     let library = &place.setup.library;
+    let is_alias = |target: Option<&Target>| matches!(target, Some(Target::Alias(_)));
     for mention in mentions {
         for space in spaces {
             let visible = analysis.visible(mention.span.file, mention.span.start, *space, None, library);
-            if visible.iter().any(|known| known.name == new) {
+            // A dot follows an alias, so nothing else is taken for one.
+            let same = |known: &&Visible| is_alias(known.target.as_ref()) == is_alias(Some(target));
+            if visible.iter().filter(same).any(|known| known.name == new) {
                 return Err(Answer::Refusal(format!(
                     "`{new}` already means something where this is used"
                 )));

@@ -89,6 +89,17 @@ fn a_rename_that_would_break_something_is_refused_with_its_reason() {
 }
 
 #[test]
+fn a_variable_may_have_the_name_of_an_alias() {
+    let mut client = Client::new();
+    let marks = client.open(
+        MAIN,
+        "import \"fmt\" as z\n$a¦ = 1\n$b = 2\npanic(z.printf(\"%d\", $a + $b) == \"4\")\n",
+    );
+    assert!(rename(&mut client, marks[0], "z").is_ok());
+    assert!(rename(&mut client, marks[0], "b").is_err());
+}
+
+#[test]
 fn quick_fixes_do_what_the_diagnostic_says() {
     let mut client = Client::new();
     let whole = Range::new(Position::new(0, 0), Position::new(9, 0));
@@ -114,6 +125,40 @@ fn quick_fixes_do_what_the_diagnostic_says() {
     client.replace(MAIN, text);
     let found = actions(&mut client, whole);
     assert_eq!(applied(text, &found[0]), "panic(true and false)\n", "{found:#?}");
+}
+
+#[test]
+fn a_missing_import_is_added_where_imports_stand() {
+    let used = "panic(strings.to_lower(\"A\") == \"b\")\n";
+    let import = "import \"golang/strings\"\n";
+    let mut client = Client::new();
+    client.open(MAIN, "");
+    let whole = Range::new(Position::new(0, 0), Position::new(9, 0));
+    for (before, fixed) in [
+        ("", format!("{import}\n")),
+        (
+            "# About the file.\n\n",
+            format!("# About the file.\n\n{import}\n"),
+        ),
+        (
+            "# About the statement.\n",
+            format!("{import}\n# About the statement.\n"),
+        ),
+        (
+            "#!/usr/bin/setpoint\n",
+            format!("#!/usr/bin/setpoint\n{import}\n"),
+        ),
+        (
+            "$a = 1\nimport \"fmt\"\n",
+            format!("$a = 1\n{import}import \"fmt\"\n"),
+        ),
+    ] {
+        let text = format!("{before}{used}");
+        client.replace(MAIN, &text);
+        let found = actions(&mut client, whole);
+        assert_eq!(found[0].title, "write `import \"golang/strings\"` in this file");
+        assert_eq!(applied(&text, &found[0]), format!("{fixed}{used}"));
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ setpoint_diagnostics::codes! {
     DUPLICATE_EDGE = "W0114" "" INIT "an edge that is written twice";
     SAME_NAME_IN_LOOP = "W0115" "" INIT "a loop that makes one resource again and again";
     CLASS_WITHOUT_PARENT = "W0116" "" SCOPE "a class inside of a class that does not exist";
+    LONE_PERCENT_SIGN = "W0117" "" SCOPE "a percent sign at the end of a format";
     UNKNOWN_RULE = "W0121" "" SCOPE "a comment that allows what there is no rule for";
     UNUSED_ALLOW = "W0122" "" SCOPE "a comment that allows what is not there";
 }

@@ -1,4 +1,4 @@
-//! Rules about strings.
+//! Rules about strings, and formats among them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Linter, codes};
-use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, StmtKind};
+use crate::analysis::Target;
+use crate::syntax::{Ast, Block, BodyItemKind, Call, Callee, ExprId, ExprKind, Parameters, StmtKind};
 
 /// The variables that are known at a place, each with the number of blocks that define it.
 type Known = HashMap<Arc<str>, u32>;
@@ -81,6 +82,7 @@ impl Linter<'_> {
             let expr = ast.expr(id);
             match &expr.kind {
                 ExprKind::String(raw) => self.string(raw, expr.span, known),
+                ExprKind::Call(call) => self.format(ast, call),
                 ExprKind::Lambda(function) => {
                     let own = names_of(&function.parameters);
                     enter(known, &own);
@@ -107,6 +109,34 @@ impl Linter<'_> {
                 format!("write `${{{name}}}` for the value of the variable, or `\\${name}` for the text");
             self.warn(warning.help(help));
         }
+    }
+}
+
+impl Linter<'_> {
+    /// A format of `fmt.printf` whose last percent sign belongs to nothing, so that it is not printed.
+    fn format(&mut self, ast: &Ast, call: &Call) {
+        let (Callee::Function(name), Some(format)) = (&call.callee, call.arguments.items.first()) else {
+            return;
+        };
+        let format = ast.expr(*format);
+        let ExprKind::String(raw) = &format.kind else {
+            return;
+        };
+        let percent_signs = raw.len() - raw.trim_end_matches('%').len();
+        if percent_signs % 2 == 0 {
+            return;
+        }
+        let called = self.analysis.name_at(name.span.file, name.span.end);
+        if !matches!(called.map(|name| &name.target), Some(Target::LibraryFunction(spec)) if spec.called() == "fmt.printf")
+        {
+            return;
+        }
+        // Before the quote.
+        let end = format.span.end - 1;
+        let span = Span::new(format.span.file, end - 1, end);
+        let message = "a single `%` at the end of a format is not printed";
+        let warning = Diagnostic::warning(&codes::LONE_PERCENT_SIGN, span, message);
+        self.warn(warning.help("write `%%` for a percent sign"));
     }
 }
 

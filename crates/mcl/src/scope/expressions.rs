@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
+use setpoint_diagnostics::{Diagnostic, Help, Span, did_you_mean};
 use setpoint_graph::{EdgeProperty, MetaName};
 use setpoint_value::{Type, Value};
 
@@ -14,7 +14,7 @@ use crate::hir::{
     Callee, Definition, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item,
     ItemKind, Owner, Part, Resource,
 };
-use crate::syntax::{self, Ast, BodyItemKind, Piece, TypeExpr, TypeKind};
+use crate::syntax::{self, Ast, BodyItemKind, Name, Piece, TypeExpr, TypeKind};
 
 impl Resolver<'_> {
     fn new_expr(&mut self, kind: ExprKind, span: Span) -> ExprId {
@@ -226,7 +226,7 @@ impl Resolver<'_> {
                         Callee::Library(spec, self.module_directory_of(frame))
                     }
                     Some((_, Meaning::Variable(_) | Meaning::Class(_))) | None => {
-                        self.unknown_function(frame, &name.text, name.span, span);
+                        self.unknown_function(frame, ast, name, span);
                         Callee::Value(self.new_expr(ExprKind::Unknown(Vec::new()), span))
                     }
                 }
@@ -257,7 +257,8 @@ impl Resolver<'_> {
     }
 
     /// The rules blame the whole call; what is wrong is its name.
-    fn unknown_function(&mut self, frame: FrameId, name: &str, name_span: Span, span: Span) {
+    fn unknown_function(&mut self, frame: FrameId, ast: &Ast, called: &Name, span: Span) {
+        let name = &*called.text;
         if self.may_have_failed(frame, name) {
             return;
         }
@@ -266,18 +267,20 @@ impl Resolver<'_> {
             span,
             format!("there is no function `{name}` here"),
         );
-        let error = error.shown_at(name_span).label("not defined");
+        let error = error.shown_at(called.span).label("not defined");
         let help = if self.find(frame, Space::Variable, name).is_some() {
-            Some(format!(
+            Some(Help::text(format!(
                 "a function value in a variable is called with `${name}(…)`"
-            ))
+            )))
         } else {
             let names = self.similar_names(frame, Space::Function);
-            self.import_hint(frame, name)
-                .or_else(|| function_of_another_language(name))
-                .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
+            self.import_hint(frame, ast, called).or_else(|| {
+                function_of_another_language(name)
+                    .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
+                    .map(Help::text)
+            })
         };
-        self.report(frame, error.help_if(help));
+        self.report(frame, error.help_of(help));
     }
 
     fn unknown_function_variable(&mut self, frame: FrameId, name: &str, variable: Span, span: Span) {

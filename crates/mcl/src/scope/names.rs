@@ -4,7 +4,7 @@
 //! one may. What is found through an include carries the include in its path. Every lookup for a name of the text leaves a
 //! [`Mention`](super::mentions::Mention) of what was found, and of the aliases on the way.
 
-use setpoint_diagnostics::Span;
+use setpoint_diagnostics::{Edit, FileId, Help, Span};
 use setpoint_value::{FunctionRef, Value};
 
 use super::classes::ClassSource;
@@ -14,6 +14,7 @@ use super::resolve::{Alias, Frame, FrameId, Resolver};
 use crate::hir::{
     BodyId, ClassId, Definition, DefinitionId, DefinitionKind, FunctionId, IncludeId, Owner, Path,
 };
+use crate::syntax::{Ast, Name, StmtKind};
 
 /// The namespaces. A name can mean something different in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -261,8 +262,8 @@ impl Resolver<'_> {
     }
 
     /// The import that would make an unknown dotted function known, if its module exists.
-    pub(super) fn import_hint(&self, frame: FrameId, name: &str) -> Option<String> {
-        let (alias, function) = name.rsplit_once('.')?;
+    pub(super) fn import_hint(&self, frame: FrameId, ast: &Ast, called: &Name) -> Option<Help> {
+        let (alias, function) = called.text.rsplit_once('.')?;
         let module = self.library.functions.module_names().find(|module| {
             default_alias(module).is_ok_and(|a| a == alias)
                 && self.library.functions.get(module, function).is_some()
@@ -277,18 +278,62 @@ impl Resolver<'_> {
                 |(_, (target, _))| matches!(target, Alias::System(imported, _) if **imported == *module),
             );
             if let Some((alias, _)) = known {
-                return Some(format!("it is imported as `{alias}`: `{alias}.{function}`"));
+                let text = format!("it is imported as `{alias}`: `{alias}.{function}`");
+                return Some(Help::text(text));
             }
             at = frame.parent;
         }
         if is_taken {
             let other = module.replace('/', "_");
-            return Some(format!(
+            return Some(Help::text(format!(
                 "write `import \"{module}\" as {other}` in this file, and `{other}.{function}` here"
-            ));
+            )));
         }
-        Some(format!("write `import \"{module}\"` in this file"))
+        Some(Help {
+            text: format!("write `import \"{module}\"` in this file"),
+            edit: Some(self.new_import(ast, called.span.file, module)),
+        })
     }
+
+    /// The edit that adds an import: before the first one, or where there is none at the top, below a comment about the whole file.
+    fn new_import(&self, ast: &Ast, file: FileId, module: &str) -> Edit {
+        let statements = ast.root.statements.iter().map(|id| ast.stmt(*id));
+        let first = statements
+            .into_iter()
+            .find(|statement| matches!(statement.kind, StmtKind::Import(_)));
+        let line = format!("import \"{module}\"\n");
+        let (at, replacement) = match first {
+            Some(import) => (import.span.start, line),
+            None => {
+                let text = &*self.sources.file(file).text;
+                (below_head_comment(text), format!("{line}\n"))
+            }
+        };
+        Edit {
+            span: Span::new(file, at, at),
+            replacement,
+        }
+    }
+}
+
+/// Where the statements of a text begin whose first lines are a comment that an empty line follows. Without such a comment at its start,
+/// or below the line that names an interpreter.
+fn below_head_comment(text: &str) -> u32 {
+    let mut end = 0;
+    let interpreter = text
+        .split_inclusive('\n')
+        .next()
+        .filter(|line| line.starts_with("#!"));
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        if line.trim().is_empty() {
+            return end as u32;
+        }
+        if !line.starts_with('#') {
+            break;
+        }
+    }
+    interpreter.map_or(0, str::len) as u32
 }
 
 impl Frame {

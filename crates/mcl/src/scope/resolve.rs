@@ -159,7 +159,7 @@ pub(super) struct Resolver<'a> {
     extent: Extent,
     stop: &'a Stop,
     cache: &'a mut ParseCache,
-    sources: &'a mut SourceMap,
+    pub(super) sources: &'a mut SourceMap,
     pub(super) hir: Hir,
     pub(super) frames: Vec<Frame>,
     pub(super) files: Vec<File>,

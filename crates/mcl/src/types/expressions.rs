@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::Span;
 use setpoint_value::{FunctionSpec, Type, operators};
 
 use super::codes;
@@ -12,6 +12,7 @@ use super::deferred::{Deferred, DeferredKind, HookedCall};
 use super::infer::Inference;
 use super::instances::InstanceId;
 use super::messages::too_deep;
+use super::syntactic::Contradiction;
 use crate::adapt::is_adapted;
 use crate::hir::{Callee, DefinitionKind, ExprId, ExprKind, FunctionId, Part};
 use crate::stack::with_room;
@@ -254,11 +255,20 @@ impl<'a> Inference<'a> {
     /// Arguments of a built-in with a computed signature that are plainly not of the type written for them.
     fn contradictions(&mut self, instance: InstanceId, arguments: &[ExprId]) {
         for argument in arguments {
-            if let Some((written, found)) = self.contradiction(instance, *argument) {
-                let message = format!("this is said to be {written}, but its value is {found}");
-                let span = self.hir.expr(*argument).span;
-                let error = Diagnostic::error(&codes::MISMATCH, span, message);
-                self.refuse(error.label(format!("this is {found}")));
+            let Some(Contradiction {
+                written,
+                found,
+                value,
+                bind,
+            }) = self.contradiction(instance, *argument)
+            else {
+                continue;
+            };
+            if let Err(conflict) = self.solver.unify(&written, &found) {
+                let reason = Reason::Annotation(bind);
+                let error = self.conflict(conflict, &written, &found, value, &reason);
+                // The definition is what to change, and is reported only once.
+                self.refuse(error.ruled_at(self.hir.expr(*argument).span));
             }
         }
     }

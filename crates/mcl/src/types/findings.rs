@@ -3,6 +3,8 @@
 //! An error of an earlier phase hides those of the phases that need what it spoils; within a phase errors stand in the order of the
 //! equations.
 
+use std::collections::HashSet;
+
 use setpoint_diagnostics::{CodeInfo, Diagnostic};
 
 use super::places::{Order, Place};
@@ -94,7 +96,7 @@ impl Findings {
         }
     }
 
-    /// Those that count, in the order in which they do. Others may be found after them.
+    /// Those that count, in the order in which they do, each mistake once. Others may be found after them.
     pub(super) fn take_ranked(&mut self, order: &Order<'_>) -> Vec<Diagnostic> {
         let is_solved = self.is_solved();
         let mut list = std::mem::take(&mut self.list);
@@ -102,6 +104,10 @@ impl Findings {
         list.sort_by_key(|(phase, place, _)| (*phase, order.rank(*place)));
         self.codes.clear();
         self.was_unsolved |= !is_solved;
-        list.into_iter().map(|(_, _, error)| error).collect()
+        let mut shown = HashSet::new();
+        let mut is_new =
+            |error: &Diagnostic| shown.insert((error.code.code, error.primary.span, error.message.clone()));
+        let errors = list.into_iter().map(|(_, _, error)| error);
+        errors.filter(|error| is_new(error)).collect()
     }
 }

@@ -373,7 +373,15 @@ impl<'a> Inference<'a> {
                     Some(wanted) => self.annotated(wanted, ty, *value, definition.span),
                 }
             }
-            DefinitionKind::ClassParameter { index, .. } => self.argument_type(holder, *index),
+            // The body is compared with the declared type, and so is the argument, at the include.
+            DefinitionKind::ClassParameter {
+                annotation: Some(declared),
+                ..
+            } => declared.clone(),
+            DefinitionKind::ClassParameter {
+                index,
+                annotation: None,
+            } => self.argument_type(holder, *index),
             DefinitionKind::Library(value) => value.ty(),
             // Their types are set before their body is walked.
             DefinitionKind::Parameter { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => {

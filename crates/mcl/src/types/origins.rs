@@ -73,6 +73,9 @@ impl Inference<'_> {
                 }
                 | DefinitionKind::Parameter {
                     annotation: Some(ty), ..
+                }
+                | DefinitionKind::ClassParameter {
+                    annotation: Some(ty), ..
                 } => {
                     labels.push((
                         definition.span,

@@ -1,6 +1,7 @@
 //! What is plain from the text before solving: evident types (rule typing.8) and static values.
 
 use rustc_hash::FxHashMap;
+use setpoint_diagnostics::Span;
 use setpoint_value::{Map, Type, Value, call, check_size, operators};
 
 use super::InstanceId;
@@ -13,6 +14,14 @@ use crate::stack::with_room;
 pub(super) struct SyntacticFacts {
     types: FxHashMap<(InstanceId, DefinitionId), Option<Type>>,
     values: FxHashMap<(InstanceId, DefinitionId), Option<Value>>,
+}
+
+/// A bind whose value is plainly not of the type that is written for it.
+pub(super) struct Contradiction {
+    pub(super) written: Type,
+    pub(super) found: Type,
+    pub(super) value: Span,
+    pub(super) bind: Span,
 }
 
 impl Inference<'_> {
@@ -171,7 +180,7 @@ impl Inference<'_> {
     }
 
     /// What is said to be of one type by the text of its definition, and is of another one by its value.
-    pub(super) fn contradiction(&mut self, instance: InstanceId, id: ExprId) -> Option<(Type, Type)> {
+    pub(super) fn contradiction(&mut self, instance: InstanceId, id: ExprId) -> Option<Contradiction> {
         let hir = self.hir;
         let written = |kind: &DefinitionKind| match kind {
             DefinitionKind::Bind { annotation, .. } => annotation.is_some(),
@@ -181,16 +190,22 @@ impl Inference<'_> {
         let ExprKind::Variable { path, definition } = &hir.expr(id).kind else {
             return None;
         };
+        let bind = hir.definition(*definition);
         let DefinitionKind::Bind {
             annotation: Some(written),
-            ..
-        } = &hir.definition(*definition).kind
+            value,
+        } = &bind.kind
         else {
             return None;
         };
-        let holder = self.follow(instance, path, hir.definition(*definition).owner);
+        let holder = self.follow(instance, path, bind.owner);
         let found = self.static_definition(holder, *definition)?.ty();
-        (found != *written).then(|| (written.clone(), found))
+        (found != *written).then(|| Contradiction {
+            written: written.clone(),
+            found,
+            value: hir.expr(*value).span,
+            bind: bind.span,
+        })
     }
 
     /// The value, where the text alone gives it.
