@@ -89,19 +89,19 @@ impl HeldResource {
     }
 }
 
-/// The machine of resources that exactly one machine has.
-const EXACTLY_ONE: &str = "internal";
+/// The machine of resources that belong to whatever runs the model, in Inmanta its server. Here that is each machine that runs it.
+const INTERNAL: &str = "internal";
 
 impl Resource {
     /// Whether the machine of a name keeps it.
     #[must_use]
     pub fn is_of(&self, hostname: &str) -> bool {
-        [hostname, "*", EXACTLY_ONE].contains(&&*self.identity.machine)
+        [hostname, "*", INTERNAL].contains(&&*self.identity.machine)
     }
 
     /// Whether one machine has it that is known by name.
     pub(super) fn is_of_one_machine(&self) -> bool {
-        !["*", EXACTLY_ONE].contains(&&*self.identity.machine)
+        !["*", INTERNAL].contains(&&*self.identity.machine)
     }
 }
 
