@@ -790,6 +790,23 @@ fn the_reverse_brings_old_bytes_back() {
 }
 
 #[test]
+fn files_of_the_kernel_are_refused_in_a_plan_too() {
+    let bench = Bench::new();
+    for (path, kind) in [
+        ("/proc/sys/kernel/domainname", "the kind `sysctl`"),
+        ("/proc/setpoint/none", "an `exec` with `ifcmd`"),
+        ("/sys/kernel/mm/none", "an `exec` with `ifcmd`"),
+    ] {
+        let mut file = bench.resource("file", path, &[exists(), ("content", text("wanted\n"))]);
+        for run in [file.check(), file.apply()] {
+            let failure = run.failure();
+            assert!(failure.contains(path) && failure.contains(kind), "{failure}");
+            assert!(run.fields().is_empty(), "{:?}", run.fields());
+        }
+    }
+}
+
+#[test]
 fn without_privilege_the_failure_names_the_target() {
     let bench = Bench::new();
     if is_root() {

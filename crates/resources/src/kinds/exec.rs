@@ -31,6 +31,9 @@ use crate::sorts::{Account, FILE, PACKAGE_FILE};
 ///
 /// Without a guard it runs once at the start, at each event of what is watched and at each notification. Guards run in every
 /// mode, so they must have no effect. Of what it writes the first and the last half of `output_limit` are kept.
+///
+/// A process that the command leaves in the background is not waited for. Under the service it belongs to the control group of the
+/// service, so it ends when the service is stopped or restarted; after a run by hand it stays.
 #[derive(Debug, Clone, Resource)]
 #[resource(kind = "exec", refreshable, autoedge, action(done = "ran", would = "run"), asynchronous, sends = Sent)]
 pub(crate) struct Exec {
@@ -151,6 +154,11 @@ impl Resource for Exec {
         }
         let exec = Exec::decode(name, parameters, &mut Vec::new());
         for (parameter, line) in exec.lines() {
+            if line.continues_in_the_background() {
+                let message = "the command continues in the background, and ends when the service of Setpoint is stopped or restarted";
+                let help = "a unit of systemd with the kind `svc` keeps a program running; `systemd-run` starts one that outlives the service";
+                invalid.push(Invalid::doubt(Doubt::Meaning, parameter, message).help(help));
+            }
             if let Some(word) = line.word_for_a_shell() {
                 let program = line.text.split_whitespace().next().unwrap_or_default();
                 let message =

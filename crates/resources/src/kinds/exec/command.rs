@@ -113,6 +113,12 @@ impl<'a> CommandLine<'a> {
         }
     }
 
+    /// Whether a shell leaves the last command running in the background.
+    pub(super) fn continues_in_the_background(&self) -> bool {
+        let text = self.text.trim_end();
+        !self.shell.is_empty() && text.ends_with('&') && !text.ends_with("&&")
+    }
+
     /// The first word that only a shell would understand, where there is none.
     pub(super) fn word_for_a_shell(&self) -> Option<&'a str> {
         let mut words = self.text.split_whitespace();

@@ -208,7 +208,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 let has_contents =
                     file.content.is_some() || !file.fragments.is_empty() || !file.source.is_empty();
                 let repair = match has_contents {
-                    true => self.replacement_drift("state", "absent", "exists"),
+                    true => self.replacement_drift("state", "absent", "exists")?,
                     false => self.apply.drift("state", "absent", "exists"),
                 };
                 if !repair {
@@ -365,7 +365,7 @@ impl<'r, 'a> Run<'r, 'a> {
             self.reported(self.contents_found()?, want, reported == Reported::AsPathAllows)
         };
         self.validated(bytes.as_bytes(), None).await?;
-        if !self.replacement_drift("content", is, want) {
+        if !self.replacement_drift("content", is, want)? {
             return self.not_permitted();
         }
         let request = Replace::bytes(self.path.clone(), bytes);
@@ -409,7 +409,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let contents = open()?.read_all()?;
             self.validated(&contents, Some(mode)).await?;
         }
-        if !self.replacement_drift("source", is, want) {
+        if !self.replacement_drift("source", is, want)? {
             return self.not_permitted();
         }
         let request = Replace::new(self.path.clone(), Content::Copy(open()?));
@@ -468,12 +468,25 @@ impl<'r, 'a> Run<'r, 'a> {
         field: &'static str,
         is: impl Into<DriftValue>,
         want: impl Into<DriftValue>,
-    ) -> bool {
-        if self.ends_with_replacement() {
-            self.apply.drift_for_replacement(field, is, want)
-        } else {
-            self.apply.drift(field, is, want)
-        }
+    ) -> Result<bool, Failure> {
+        // Also where nothing is repaired: a plan must not promise it.
+        self.refuse_interface_of_kernel()?;
+        Ok(match self.ends_with_replacement() {
+            true => self.apply.drift_for_replacement(field, is, want),
+            false => self.apply.drift(field, is, want),
+        })
+    }
+
+    /// The kernel makes up the files below these directories: none can be made or replaced, and what is written is not what is read.
+    fn refuse_interface_of_kernel(&self) -> Result<(), Failure> {
+        let why = match self.path.as_bytes() {
+            path if path.starts_with(b"/proc/sys/") => "the kind `sysctl` sets parameters of the kernel",
+            path if path.starts_with(b"/proc/") || path.starts_with(b"/sys/") => {
+                "the kernel lets no file be made or replaced there; an `exec` with `ifcmd` can write to one"
+            }
+            _ => return Ok(()),
+        };
+        Err(self.failed("replace the contents of").because(why))
     }
 
     /// Whether nothing is left to do before or after the replacement. A directory must go first; a context belongs to the
@@ -668,7 +681,7 @@ impl<'r, 'a> Run<'r, 'a> {
         {
             return Ok(());
         }
-        if !self.replacement_drift("target", is, wanted.display().to_string()) {
+        if !self.replacement_drift("target", is, wanted.display().to_string())? {
             if !is_link {
                 self.progress = Progress::Pending;
             }
