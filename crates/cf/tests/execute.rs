@@ -192,5 +192,11 @@ fn update(path: &Path) {
             format!("{}--- gives\n{given}\n", case.source)
         })
         .collect();
-    std::fs::write(path, new.join("\n")).expect("cases can be written");
+    let new = new.join("\n");
+    if new != text {
+        // In one step: a run that is ended meanwhile leaves the old cases.
+        let temporary = path.with_extension("new");
+        std::fs::write(&temporary, new).expect("cases can be written");
+        std::fs::rename(&temporary, path).expect("cases can be written");
+    }
 }
