@@ -93,6 +93,7 @@ impl Requests {
                 request = self.signals.next() => match request {
                     Request::Stop(signal) => self.stop(signal),
                     Request::Reload => self.reload(programs.as_ref()),
+                    Request::Look => self.look().await,
                 },
             }
         }
@@ -104,6 +105,12 @@ impl Requests {
             None => self
                 .reporter
                 .warning("there is no program that could be read again"),
+        }
+    }
+
+    async fn look(&self) {
+        for vertex in self.engine.status().await.into_iter().flatten() {
+            self.engine.poke(vertex.id);
         }
     }
 

@@ -48,12 +48,15 @@ pub enum Request {
     Stop(StopSignal),
     /// To read the program again.
     Reload,
+    /// To look at all resources now.
+    Look,
 }
 
 /// The signals of this process, from when it is made on.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    look: Signal,
     /// None where whoever started us wants us to survive the terminal (`nohup`).
     hangup: Option<Signal>,
     has_terminal: bool,
@@ -83,6 +86,7 @@ impl Signals {
         Ok(Signals {
             interrupt: take(SignalKind::interrupt())?,
             terminate: take(SignalKind::terminate())?,
+            look: take(SignalKind::user_defined1())?,
             hangup: hangup.0,
             // Asked now: of a terminal that is gone nobody can say any more that it was one.
             has_terminal: std::io::stdin().is_terminal()
@@ -102,6 +106,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Request::Stop(StopSignal::Interrupt),
             _ = self.terminate.recv() => Request::Stop(StopSignal::Terminate),
+            _ = self.look.recv() => Request::Look,
             _ = hangup => match self.has_terminal {
                 true => Request::Stop(StopSignal::Hangup),
                 false => Request::Reload,

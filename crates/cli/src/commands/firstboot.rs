@@ -213,8 +213,8 @@ async fn stop_request(signals: &mut Signals) -> StopSignal {
     loop {
         match signals.next().await {
             Request::Stop(signal) => return signal,
-            // There is nothing that could be read again.
-            Request::Reload => {}
+            // There is nothing to read or look at again.
+            Request::Reload | Request::Look => {}
         }
     }
 }

@@ -369,3 +369,18 @@ fn another_user_runs_it_with_its_own_groups_and_can_gain_no_rights() {
     let nogroup = "65534\n65534\n65534\nNoNewPrivs:\t1\n";
     assert_eq!(text(&found), nogroup);
 }
+
+#[test]
+fn few_descriptors_make_commands_wait_for_each_other() {
+    let place = Hermetic::new();
+    let commands = |number: usize| format!("exec \"{number}\" {{\n\tcmd => \"/bin/sleep 0.3\",\n}}\n");
+    let program: String = (0..60).map(commands).collect();
+    let inner = command(&place, &program, &["--once"]);
+    let mut shell = place.command("/bin/sh");
+    shell.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""]);
+    shell.arg(inner.get_program()).args(inner.get_args());
+    let output = shell.output().expect("there is a shell");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(!errors.contains("Too many open files"), "{errors}");
+}

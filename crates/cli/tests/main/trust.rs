@@ -242,6 +242,33 @@ fn events_that_cannot_be_written_are_told_once_and_make_the_end_an_error() {
 }
 
 #[test]
+fn a_user_signal_has_every_resource_looked_at() {
+    let place = Hermetic::new();
+    let counted = place.path("counted");
+    let command = format!("echo >> {}", counted.display());
+    let program = format!(
+        "exec \"count\" {{\n\tcmd => \"{command}\",\n\tshell => \"/bin/sh\",\n}}\nnoop \"other\" {{}}\n"
+    );
+    let program = place.write("p.mcl", program);
+    let mut running = Running::start(run_command(&place, &["--json", &program.display().to_string()]));
+    running.wait_for("the first look", |line| line.contains("\"converged\""));
+    running.signal("USR1");
+    let mut missing = vec!["\"name\":\"count\"", "\"name\":\"other\""];
+    running.wait_for("a look at both", |line| {
+        if line.contains("\"poked\"") {
+            missing.retain(|name| !line.contains(name));
+        }
+        missing.is_empty()
+    });
+    until("the second run of the command", || {
+        std::fs::read_to_string(&counted).is_ok_and(|text| text.lines().count() == 2)
+    });
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+}
+
+#[test]
 fn a_hangup_reads_the_program_again_and_a_broken_text_keeps_the_old_one() {
     let place = Hermetic::new();
     let file = place.path("file");

@@ -11,12 +11,17 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 
 const CHUNK: usize = 64 * 1024;
+
+/// How long a command waits for free descriptors, and how long until the next try.
+const UNTIL_DESCRIPTORS: Duration = Duration::from_secs(10);
+const UNTIL_NEXT_TRY: Duration = Duration::from_millis(50);
 
 /// A started command. Dropping it kills the whole group.
 #[derive(Debug)]
@@ -32,8 +37,20 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// May be given up: then nothing runs.
+    /// May be given up: then nothing runs. While this process has no descriptor left it waits for others to end.
     pub(super) async fn start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
+        let deadline = Instant::now() + UNTIL_DESCRIPTORS;
+        loop {
+            match Self::try_start(command, processes).await {
+                Err(error) if error.is_out_of_descriptors() && Instant::now() < deadline => {
+                    tokio::time::sleep(UNTIL_NEXT_TRY).await;
+                }
+                started => return started,
+            }
+        }
+    }
+
+    async fn try_start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
         let (stdout, to_stdout) = Pipe::open().map_err(|source| RunError::Start {
             program: PathBuf::from(&command.program),
             source,

@@ -55,6 +55,12 @@ pub(super) const DEPENDENCIES: &[Dependency] = &[
         fedora: "shadow-utils",
     },
     Dependency {
+        called: &["mkhomedir_helper"],
+        for_what: "homes of the kind `user` that are missing",
+        debian: "libpam-modules-bin",
+        fedora: "pam",
+    },
+    Dependency {
         called: &["mount", "umount"],
         for_what: "the kind `mount`",
         debian: "mount",
