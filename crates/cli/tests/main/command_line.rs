@@ -1,5 +1,6 @@
 //! The command line as scripts write it: flags of older programs too, values of the environment, where a run works, and how it ends.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -324,6 +325,56 @@ fn seeds_are_a_list_however_they_are_given() {
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
         let found = etcd.control(&["get", "--print-value-only", "/setpoint/strings/key"]);
         assert_eq!(found.trim(), value, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_secret_of_the_store_that_others_can_read_is_refused() {
+    let place = Hermetic::new();
+    let with_mode = |name: &str, mode: u32| {
+        let path = place.write(name, "secret\n");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("it is ours");
+        path.display().to_string()
+    };
+    let (authority, certificate) = (with_mode("ca.pem", 0o644), with_mode("cert.pem", 0o644));
+    let refusal = "others can read or change the file";
+    for (mode, hint) in [(0o644, Some("chmod 640")), (0o640, None)] {
+        let key = with_mode("key.pem", mode);
+        let files = [
+            "--store-ca",
+            &authority,
+            "--store-cert",
+            &certificate,
+            "--store-key",
+            &key,
+        ];
+        let arguments = [&["members", "--seeds", "https://127.0.0.1:1"][..], &files].concat();
+        let ran = place.run(BINARY, &arguments);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.contains(refusal),
+            hint.is_some(),
+            "{mode:o}: {}",
+            ran.stderr
+        );
+        assert!(
+            hint.is_none_or(|hint| ran.stderr.contains(hint)),
+            "{}",
+            ran.stderr
+        );
+    }
+    for (mode, is_refused) in [(0o640, true), (0o600, false)] {
+        let password = with_mode("password", mode);
+        let login = ["--store-user", "web", "--store-password-file", &password];
+        let arguments = [&["members", "--seeds", "http://127.0.0.1:1"][..], &login].concat();
+        let ran = place.run(BINARY, &arguments);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.contains(refusal),
+            is_refused,
+            "{mode:o}: {}",
+            ran.stderr
+        );
     }
 }
 

@@ -461,6 +461,27 @@ fn everything_that_the_command_line_promises_has_a_test() {
     fail_if_any(&wrong_promises("cli", 112, 0));
 }
 
+/// `crates/cli/tests/promises.tsv` has promises of the guide to clusters, word by word, each with the tests that hold it.
+#[test]
+fn the_promises_of_the_guide_to_clusters_have_tests() {
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let guide = in_one_line(&read(&repository().join("docs/guide/cluster.md")));
+    let mut wrong = Vec::new();
+    for line in read(&repository().join("crates/cli/tests/promises.tsv")).lines() {
+        let (promise, tests) = line.split_once('\t').unwrap_or((line, ""));
+        if !guide.contains(&in_one_line(promise)) {
+            wrong.push(format!("the guide does not promise: {promise}"));
+        }
+        if tests.trim().is_empty() {
+            wrong.push(format!("no test holds: {promise}"));
+        }
+        for test in tests.split_whitespace().filter(|test| !is_there(test)) {
+            wrong.push(format!("{promise}: the test `{test}` does not exist"));
+        }
+    }
+    fail_if_any(&wrong);
+}
+
 /// The page of a code ends with the rules that name it.
 #[test]
 fn pages_of_errors_name_the_rules_behind_them() {

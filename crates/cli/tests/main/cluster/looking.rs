@@ -93,24 +93,28 @@ fn a_single_run_without_a_deploy_ends_and_says_why() {
     let ran = cluster.run_once("a", "prefix-a", &["empty"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     cluster.becomes("a.says", "one");
-    let away = cluster.place.run(
-        BINARY,
-        &[
+    let reads = "import \"world\"\nprint \"x\" {\n\tmsg => world.getval(\"key\")->value,\n}\n";
+    let reads = cluster.place.write("reads.mcl", reads).display().to_string();
+    for (program, why) in [
+        (&["empty"][..], "no deploy is known here"),
+        (&["--no-deploy", &reads], "`world.getval` failed"),
+    ] {
+        let options = [
             "run",
             "--once",
             "--no-raise-limits",
             "--seeds",
             "http://127.0.0.1:1",
             "--tmp-prefix",
-            "empty",
-        ],
-    );
-    assert!(
-        away.code == 1 && away.stderr.contains("no deploy is known here"),
-        "{} {}",
-        away.code,
-        away.stderr
-    );
+        ];
+        let away = cluster.place.run(BINARY, &[&options, program].concat());
+        assert!(
+            away.code == 1 && away.stderr.contains(why),
+            "{} {}",
+            away.code,
+            away.stderr
+        );
+    }
 }
 
 #[test]

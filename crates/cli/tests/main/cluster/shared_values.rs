@@ -173,9 +173,11 @@ fn a_run_with_noop_writes_nothing(cluster: &Cluster) {
     let before = cluster.history("/scheduler/").len();
     let mut command = cluster.command("noop", &stands(""), &["--once", "--noop"]);
     assert!(command.output().is_ok_and(|ran| ran.status.success()));
-    assert_eq!(
-        cluster.history("/scheduler/").len(),
-        before,
-        "who may change nothing writes nothing"
+    // A lease of a host that ended before may run out meanwhile.
+    let since = cluster.history("/scheduler/").split_off(before);
+    let written: Vec<_> = since.iter().filter(|(_, value)| !value.is_empty()).collect();
+    assert!(
+        written.is_empty(),
+        "a host that may change nothing writes nothing: {written:?}"
     );
 }
