@@ -43,6 +43,8 @@ pub mod class {
     pub const EXPLICIT_PLUGIN: &str = "ExplicitPluginException";
     /// Any other error of a function.
     pub const EXTERNAL: &str = "ExternalException";
+    /// A template that is not there.
+    pub const TEMPLATE_NOT_FOUND: &str = "TemplateNotFound";
     /// A deferred reference where its value is needed.
     pub const UNEXPECTED_REFERENCE: &str = "UnexpectedReference";
     /// An optional relation without a value.

@@ -429,7 +429,13 @@ impl Session {
         if inner.kind() == ErrorKind::TemplateNotFound
             && let Some(Answer::Failed(failure)) = state.answers.get(&Request::Template(path.to_owned()))
         {
-            return failure.clone();
+            return match failure {
+                Failure::Other(reason) => Failure::Caused(Box::new(
+                    Diagnostic::error(&codes::NOT_IN_TEMPLATE, span, reason.clone())
+                        .of_class(class::TEMPLATE_NOT_FOUND),
+                )),
+                failure => failure.clone(),
+            };
         }
         let loaded = lock(&self.loaded);
         let template = |name: &str| loaded.get(name);

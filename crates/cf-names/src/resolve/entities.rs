@@ -158,7 +158,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Each cycle once, at the first entity of it.
+    /// Each cycle once, at the entity whose parent closes it: the way begins at the first entity of the text.
     fn tell_cycles(&mut self, waits: &[usize]) {
         let mut told = vec![false; waits.len()];
         for start in 0..waits.len() {
@@ -182,22 +182,21 @@ impl Resolver<'_> {
                 .get(&at)
                 .filter(|_| !told[at])
                 .map_or(way.len(), |from| *from);
-            if let Some(first) = way.get(cycle).copied() {
-                let names: Vec<&str> = way[cycle..]
-                    .iter()
-                    .map(|at| &*self.model.entities[*at].name)
-                    .collect();
+            let mut circle = way[cycle..].to_vec();
+            if let Some(last) = circle.last().copied() {
+                circle.rotate_right(1);
+                let names: Vec<&str> = circle.iter().map(|at| &*self.model.entities[*at].name).collect();
                 let message = format!(
                     "`{}` extends itself: {} → {}",
                     names[0],
                     names.join(" → "),
                     names[0]
                 );
-                if let Some(tree) = self.entities[first] {
+                if let Some(tree) = self.entities[last] {
                     let error = Diagnostic::error(&codes::CYCLE, tree.name.span, message)
                         .of_class("CycleException")
                         .label("is its own ancestor");
-                    let others = way[cycle + 1..].iter().take(4);
+                    let others = circle[1..].iter().take(4);
                     let others = others.filter_map(|at| self.entities[*at]);
                     let error = others.fold(error, |error, other| {
                         error.because(other.name.span, "this one is in the circle, too")
