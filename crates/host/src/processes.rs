@@ -40,6 +40,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 /// Starts commands. One for the whole process; clones are one and the same.
 #[derive(Debug, Clone)]
@@ -49,7 +52,21 @@ pub struct Processes {
     launcher: Launcher,
     /// Made for the first command: most runs start none.
     starter: Arc<OnceLock<Starter>>,
+    /// As many as commands may run at a time.
+    turns: Arc<OnceLock<Arc<Semaphore>>>,
 }
+
+/// Descriptors that a command takes while it starts: both ends of its two pipes and of the connection to its launcher, and its process.
+const DESCRIPTORS_OF_COMMAND: usize = 8;
+
+/// Descriptors that commands leave to everything else.
+const OTHER_DESCRIPTORS: usize = 64;
+
+/// So many commands may run at a time, however few descriptors there are.
+const FEWEST_COMMANDS: usize = 4;
+
+/// How long a command waits for others to end. Then it is tried all the same: those that run on, and wait for it, would never end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Processes {
     /// Looks programs up along `search_path`, which has the form of the variable `PATH`. Commands are started by the running
@@ -59,6 +76,7 @@ impl Processes {
             search_path: search_path.into(),
             launcher: Launcher::own_program(),
             starter: Arc::default(),
+            turns: Arc::default(),
         }
     }
 
@@ -96,6 +114,15 @@ impl Processes {
         Conversation::start(command, self).await
     }
 
+    /// Waits until there are descriptors for one more command, as far as others end in time.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let turns = self
+            .turns
+            .get_or_init(|| Arc::new(Semaphore::new(most_commands())));
+        let turn = timeout(PATIENCE, turns.clone().acquire_owned()).await;
+        turn.ok().and_then(Result::ok)
+    }
+
     fn starter(&self) -> io::Result<&Starter> {
         if let Some(starter) = self.starter.get() {
             return Ok(starter);
@@ -104,4 +131,12 @@ impl Processes {
         // Another one may have been faster; then ours ends.
         Ok(self.starter.get_or_init(|| starter))
     }
+}
+
+/// How many commands may run at a time, by the descriptors that this process may open.
+fn most_commands() -> usize {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let commands = most.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS_OF_COMMAND;
+    commands.clamp(FEWEST_COMMANDS, Semaphore::MAX_PERMITS)
 }

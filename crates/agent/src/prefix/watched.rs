@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use setpoint_diagnostics::visible;
 use setpoint_engine::Engine;
@@ -11,7 +12,6 @@ use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::LOCK_NAME;
 use setpoint_host::watch::{Depth, Follow, WatchEvent, WatchSink, WatchToken};
 use setpoint_programs::failure::Failure;
-use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};

@@ -374,7 +374,7 @@ fn another_user_runs_it_with_its_own_groups_and_can_gain_no_rights() {
 fn few_descriptors_make_commands_wait_for_each_other() {
     let place = Hermetic::new();
     let commands = |number: usize| format!("exec \"{number}\" {{\n\tcmd => \"/bin/sleep 0.3\",\n}}\n");
-    let program: String = (0..60).map(commands).collect();
+    let program: String = (0..40).map(commands).collect();
     let inner = command(&place, &program, &["--once"]);
     let mut shell = place.command("/bin/sh");
     shell.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""]);

@@ -3,7 +3,6 @@
 use super::limits::{Capability, Limit};
 use super::output::Output;
 use super::{ProgramError, Signal};
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -295,16 +294,4 @@ pub enum RunError {
         /// What it wrote until then.
         output: Box<Output>,
     },
-}
-
-impl RunError {
-    /// Whether the command was not started because too many files are open.
-    #[must_use]
-    pub fn is_out_of_descriptors(&self) -> bool {
-        let Self::Start { source, .. } = self else {
-            return false;
-        };
-        let errors = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
-        source.raw_os_error().is_some_and(|error| errors.contains(&error))
-    }
 }

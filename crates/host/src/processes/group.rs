@@ -11,17 +11,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
+use tokio::sync::OwnedSemaphorePermit;
 
 const CHUNK: usize = 64 * 1024;
-
-/// How long a command waits for free descriptors, and how long until the next try.
-const UNTIL_DESCRIPTORS: Duration = Duration::from_secs(10);
-const UNTIL_NEXT_TRY: Duration = Duration::from_millis(50);
 
 /// A started command. Dropping it kills the whole group.
 #[derive(Debug)]
@@ -32,30 +28,21 @@ pub(super) struct Group {
     guarded: Option<(Arc<Guardian>, i32)>,
     /// Commands end with the thread that started them.
     _processes: Processes,
+    /// Others wait for its descriptors.
+    _turn: Option<OwnedSemaphorePermit>,
     pub(super) stdout: Pipe,
     pub(super) stderr: Pipe,
 }
 
 impl Group {
-    /// May be given up: then nothing runs. While this process has no descriptor left it waits for others to end.
+    /// May be given up: then nothing runs.
     pub(super) async fn start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
-        let deadline = Instant::now() + UNTIL_DESCRIPTORS;
-        loop {
-            match Self::try_start(command, processes).await {
-                Err(error) if error.is_out_of_descriptors() && Instant::now() < deadline => {
-                    tokio::time::sleep(UNTIL_NEXT_TRY).await;
-                }
-                started => return started,
-            }
-        }
-    }
-
-    async fn try_start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
+        let turn = processes.turn().await;
         let (stdout, to_stdout) = Pipe::open().map_err(|source| RunError::Start {
             program: PathBuf::from(&command.program),
             source,
         })?;
-        Self::start_writing(command, processes, stdout, to_stdout).await
+        Self::start_writing(command, processes, stdout, to_stdout, turn).await
     }
 
     /// The same with this as standard output.
@@ -64,7 +51,8 @@ impl Group {
         processes: &Processes,
         stdout: OwnedFd,
     ) -> Result<Self, RunError> {
-        Self::start_writing(command, processes, Pipe::default(), stdout.into()).await
+        let turn = processes.turn().await;
+        Self::start_writing(command, processes, Pipe::default(), stdout.into(), turn).await
     }
 
     async fn start_writing(
@@ -72,6 +60,7 @@ impl Group {
         processes: &Processes,
         stdout: Pipe,
         to_stdout: Stdio,
+        turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Self, RunError> {
         let program = PathBuf::from(&command.program);
         let failed = |source: io::Error| RunError::Start {
@@ -90,6 +79,7 @@ impl Group {
             program: program.clone(),
             guarded,
             _processes: processes.clone(),
+            _turn: turn,
             stdout,
             stderr,
         };
