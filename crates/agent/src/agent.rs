@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
-use crate::cluster::{ClusterOptions, DeployQueue, Membership, OwnProgram, publish};
+use crate::cluster::{ClusterOptions, DeployQueue, HostReport, Membership, publish};
 use crate::control::{self, ControlSocket};
 use crate::deploys::Deploys;
 use crate::first_program::FirstProgram;
@@ -217,13 +217,13 @@ impl Agent {
     ) -> (Vec<Box<dyn Attachment>>, Option<DeployQueue>) {
         let manager = ServiceManager::find(has_program);
         let store = self.setup.store.take();
+        // A host that looks, or ends soon, is nothing that others need to know of.
         let reports = self.deploys.is_none() && !options.only_looks && !options.ends_soon;
-        let own_program = store
+        let host_report = store
             .clone()
             .filter(|_| reports)
-            .map(|store| OwnProgram { store });
-        let probed = store;
-        let probed = probed.map(|store| (store, key_of(&options.hostname)));
+            .map(|store| HostReport { store });
+        let probed = store.map(|store| (store, key_of(&options.hostname)));
         let metrics = options.metrics.map(|metrics| MetricsServer { metrics, probed });
         let control = self.setup.listener.take();
         let control =
@@ -232,16 +232,15 @@ impl Agent {
         let (membership, queue) = deploys
             .map(|(deploys, cluster)| Membership::new(deploys, cluster))
             .unzip();
-        let prefix = WatchedPrefix::new(self.setup.machine.prefix.as_path().to_path_buf());
         let all: [Option<Box<dyn Attachment>>; 8] = [
             Some(options.view),
-            Some(Box::new(prefix)),
+            Some(Box::new(WatchedPrefix)),
             boxed(manager),
             boxed(options.drawing),
             boxed(metrics),
             boxed(control),
             boxed(membership),
-            boxed(own_program),
+            boxed(host_report),
         ];
         (all.into_iter().flatten().collect(), queue)
     }

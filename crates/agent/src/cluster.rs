@@ -117,15 +117,7 @@ impl Attachment for Membership {
                 engine.exit(ExitReason::BackgroundFailed(why.into()));
             }
         });
-        let reporting = Reporting {
-            store: self.deploys.store(),
-            hostname: agent.machine.hostname.clone(),
-            engine: agent.engine.clone(),
-            state: agent.state.clone(),
-            taken: Some(self.taken),
-            reporter: agent.reporter.clone(),
-            has_namesake: false,
-        };
+        let reporting = Reporting::new(self.deploys.store(), agent, Some(self.taken));
         Ok(Attached::Finishes(agent.runtime.spawn(async move {
             // A member accepts every deploy from the moment of its report.
             let _ = has_begun.await;
@@ -135,21 +127,13 @@ impl Attachment for Membership {
 }
 
 /// Reports the state of a host that shares the store and has a program of its own.
-pub(crate) struct OwnProgram {
+pub(crate) struct HostReport {
     pub(crate) store: Arc<dyn Store>,
 }
 
-impl Attachment for OwnProgram {
+impl Attachment for HostReport {
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
-        let reporting = Reporting {
-            store: self.store,
-            hostname: agent.machine.hostname.clone(),
-            engine: agent.engine.clone(),
-            state: agent.state.clone(),
-            taken: None,
-            reporter: agent.reporter.clone(),
-            has_namesake: false,
-        };
+        let reporting = Reporting::new(self.store, agent, None);
         Ok(Attached::Finishes(agent.runtime.spawn(reporting.run())))
     }
 }

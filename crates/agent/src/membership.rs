@@ -20,6 +20,7 @@ use setpoint_world::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::attachment::AgentHandle;
 use crate::health::Health;
 use crate::program_state::ProgramState;
 pub use last_seen::{LAST_SEEN, LastSeen, all_last_seen, key_of_last_seen};
@@ -156,16 +157,16 @@ pub fn all_members() -> Selection {
 
 /// Says how this host stands, until the engine has ended.
 pub(crate) struct Reporting {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) hostname: String,
-    pub(crate) engine: Engine,
-    pub(crate) state: ProgramState,
+    store: Arc<dyn Store>,
+    hostname: String,
+    engine: Engine,
+    state: ProgramState,
     /// The newest deploy that was taken; nothing where the host has a program of its own.
-    pub(crate) taken: Option<watch::Receiver<Option<u64>>>,
-    /// Where it is said that somebody else has the name of this host.
-    pub(crate) reporter: Reporter,
-    /// Whether that was said.
-    pub(crate) has_namesake: bool,
+    taken: Option<watch::Receiver<Option<u64>>>,
+    /// For the warning that another host has the name of this one.
+    reporter: Reporter,
+    /// Whether that was reported.
+    has_namesake: bool,
 }
 
 /// Whether the report of this host is still as it was written.
@@ -190,8 +191,8 @@ fn is_passing(told: &Report, now: &Report) -> bool {
         && (told.taken, told.running) == (now.taken, now.running)
 }
 
-/// Until another deploy is taken.
-async fn another(taken: Option<&mut watch::Receiver<Option<u64>>>) {
+/// Waits until another deploy is taken.
+async fn next_deploy(taken: Option<&mut watch::Receiver<Option<u64>>>) {
     match taken {
         // The sender goes only when the agent does.
         Some(taken) => drop(taken.changed().await),
@@ -208,6 +209,23 @@ async fn lasts(until: Option<Instant>) {
 }
 
 impl Reporting {
+    /// `taken` is the newest deploy that was taken; nothing where the host has a program of its own.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        agent: &AgentHandle,
+        taken: Option<watch::Receiver<Option<u64>>>,
+    ) -> Reporting {
+        Reporting {
+            store,
+            hostname: agent.machine.hostname.clone(),
+            engine: agent.engine.clone(),
+            state: agent.state.clone(),
+            taken,
+            reporter: agent.reporter.clone(),
+            has_namesake: false,
+        }
+    }
+
     pub(crate) async fn run(mut self) {
         let mut backoff = Backoff::default();
         // A store that is away is told of by whoever follows it.
@@ -249,7 +267,7 @@ impl Reporting {
                 event = events.next() => if event.is_none() {
                     return self.leave(running, lease).await;
                 },
-                () = another(self.taken.as_mut()) => {}
+                () = next_deploy(self.taken.as_mut()) => {}
                 () = lasts(until) => continue,
                 () = lease.lost() => return Err(StoreError::LeaseEnded),
             }

@@ -49,13 +49,10 @@ pub struct Help {
     pub edit: Option<Edit>,
 }
 
-impl Help {
-    /// Advice alone.
-    pub fn text(text: impl Into<String>) -> Help {
-        Help {
-            text: text.into(),
-            edit: None,
-        }
+/// Advice without an edit.
+impl From<String> for Help {
+    fn from(text: String) -> Help {
+        Help { text, edit: None }
     }
 }
 
@@ -185,21 +182,13 @@ impl Diagnostic {
 
     /// Adds advice.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Help::text(text));
+        self.help.push(Help::from(text.into()));
         self
     }
 
     /// Adds advice if there is any.
-    pub fn help_if(self, text: Option<String>) -> Diagnostic {
-        match text {
-            Some(text) => self.help(text),
-            None => self,
-        }
-    }
-
-    /// Adds advice that was put together elsewhere.
-    pub fn help_of(mut self, help: Option<Help>) -> Diagnostic {
-        self.help.extend(help);
+    pub fn help_if(mut self, help: Option<impl Into<Help>>) -> Diagnostic {
+        self.help.extend(help.map(Into::into));
         self
     }
 

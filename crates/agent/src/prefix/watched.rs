@@ -2,7 +2,7 @@
 //! lost with it.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_diagnostics::visible;
@@ -16,34 +16,28 @@ use tokio::runtime::Handle;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 
-/// Follows the lock of a working directory.
-pub(crate) struct WatchedPrefix {
-    path: PathBuf,
-}
-
-impl WatchedPrefix {
-    /// The directory must be locked by this process.
-    pub(crate) fn new(path: PathBuf) -> WatchedPrefix {
-        WatchedPrefix { path }
-    }
-}
+/// Follows the lock of the working directory, which this process must hold.
+pub(crate) struct WatchedPrefix;
 
 impl Attachment for WatchedPrefix {
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
-        let lock = self.path.join(LOCK_NAME);
-        let Ok(path) = AbsolutePath::new(lock.clone()) else {
-            return Ok(Attached::EndsWithEngine);
-        };
+        let lock = agent.machine.prefix.join(LOCK_NAME);
         let subscriber = agent.machine.host.watches.subscribe(Arc::new(LockSink {
-            identity: identity(&lock),
-            lock,
-            prefix: self.path,
+            identity: identity(lock.as_path()),
+            lock: lock.clone(),
+            prefix: agent.machine.prefix.clone(),
             engine: agent.engine.clone(),
             runtime: agent.runtime.clone(),
         }));
-        // Without a watch the directory is as safe as before.
-        let handle = subscriber.watch(&path, Depth::Entry, Follow::Link, WatchToken(0));
-        Ok(Attached::Guard(Box::new((handle.ok(), subscriber))))
+        match subscriber.watch(&lock, Depth::Entry, Follow::Link, WatchToken(0)) {
+            Ok(handle) => Ok(Attached::Guard(Box::new((handle, subscriber)))),
+            Err(error) => {
+                let text =
+                    format!("the working directory is not watched, so its removal stays unseen: {error}");
+                agent.reporter.warning(visible(&text));
+                Ok(Attached::EndsWithEngine)
+            }
+        }
     }
 }
 
@@ -51,8 +45,8 @@ impl Attachment for WatchedPrefix {
 struct LockSink {
     /// Device and inode of the lock that this process holds.
     identity: Option<(u64, u64)>,
-    lock: PathBuf,
-    prefix: PathBuf,
+    lock: AbsolutePath,
+    prefix: AbsolutePath,
     engine: Engine,
     runtime: Handle,
 }
@@ -62,10 +56,11 @@ impl WatchSink for LockSink {
         let sink = self.clone();
         // The file system may hang.
         self.runtime.spawn_blocking(move || {
-            if identity(&sink.lock) != sink.identity {
-                let path = visible(&sink.prefix.display().to_string()).into_owned();
+            if identity(sink.lock.as_path()) != sink.identity {
+                let path = sink.prefix.as_path().display().to_string();
                 let why = format!(
-                    "the working directory {path} was removed or replaced while this process used it, so this process ends"
+                    "the working directory {} was removed or replaced while this process used it, so this process ends",
+                    visible(&path)
                 );
                 sink.engine.exit(ExitReason::BackgroundFailed(why.into()));
             }

@@ -2,7 +2,7 @@
 
 use setpoint_programs::failure::Failure;
 
-/// The host to remove; none where everything is to be shown.
+/// The host to remove; none where the command shows all hosts.
 ///
 /// # Errors
 /// For other words: they are about `what`, and `hint` says what `remove HOST` does.

@@ -191,3 +191,20 @@ fn models_are_linted_and_mended_as_programs_are() {
     let left = setpoint(&place, &["check", "--json", "net/"]);
     assert_eq!(codes(&left.stdout), ["W0603", "W0010"], "{}", left.stderr);
 }
+
+#[test]
+fn a_doubt_about_a_resource_is_reported_once_and_a_comment_allows_it() {
+    let place = Hermetic::new();
+    let doubtful = |comment: &str| format!("exec \"piped\" {{{comment}\n\tcmd => \"echo a | tr a b\",\n}}\n");
+    for (comment, reports) in [("", 1), (" # setpoint: allow(doubtful-resource)", 0)] {
+        place.write("main.mcl", doubtful(comment));
+        let checked = place.run(BINARY, &["check", "main.mcl"]);
+        assert_eq!(checked.code, 0, "{}", checked.stderr);
+        assert_eq!(
+            checked.stderr.matches("W0411").count(),
+            reports,
+            "{}",
+            checked.stderr
+        );
+    }
+}

@@ -1,6 +1,6 @@
-//! Reading back: whether the machine is as a run says after it had somebody else's tool repair something.
+//! Reading back: a run had a tool of the system repair something, and the engine looks whether the machine is as the run reports.
 //!
-//! A tool can end without an error and have changed nothing. The look that follows makes the same comparison as the run, without repairs.
+//! A tool can end without an error and have changed nothing. The look makes the same comparison as the run, without repairs.
 
 use crate::apply::{Observer, RunInput};
 use crate::resource::Instance;
@@ -9,7 +9,7 @@ use crate::{Apply, Drift, DriftValue, Failure};
 /// Looks once more, and fails if something is still wrong that the run has repaired.
 ///
 /// # Errors
-/// What is still wrong, or why it cannot be seen.
+/// Names the field that is still wrong, or why the machine cannot be compared.
 pub(super) async fn read_back(
     instance: &mut Instance,
     input: RunInput<'_>,
@@ -47,7 +47,7 @@ pub(super) async fn read_back(
     }
 }
 
-/// What the look finds is told in the failure alone.
+/// Reports nothing: the failure has all that the look finds.
 struct Silent;
 
 impl Observer for Silent {}

@@ -269,18 +269,17 @@ impl Resolver<'_> {
         );
         let error = error.shown_at(called.span).label("not defined");
         let help = if self.find(frame, Space::Variable, name).is_some() {
-            Some(Help::text(format!(
-                "a function value in a variable is called with `${name}(…)`"
-            )))
+            let text = format!("a function value in a variable is called with `${name}(…)`");
+            Some(Help::from(text))
         } else {
             let names = self.similar_names(frame, Space::Function);
             self.import_hint(frame, ast, called).or_else(|| {
                 function_of_another_language(name)
                     .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
-                    .map(Help::text)
+                    .map(Help::from)
             })
         };
-        self.report(frame, error.help_of(help));
+        self.report(frame, error.help_if(help));
     }
 
     fn unknown_function_variable(&mut self, frame: FrameId, name: &str, variable: Span, span: Span) {

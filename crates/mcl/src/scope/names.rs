@@ -279,13 +279,13 @@ impl Resolver<'_> {
             );
             if let Some((alias, _)) = known {
                 let text = format!("it is imported as `{alias}`: `{alias}.{function}`");
-                return Some(Help::text(text));
+                return Some(Help::from(text));
             }
             at = frame.parent;
         }
         if is_taken {
             let other = module.replace('/', "_");
-            return Some(Help::text(format!(
+            return Some(Help::from(format!(
                 "write `import \"{module}\" as {other}` in this file, and `{other}.{function}` here"
             )));
         }

@@ -313,7 +313,7 @@ impl Connection {
             endpoint = endpoint.tls_config(tls).map_err(|error| {
                 let why = refusals::cause(&error);
                 match &files.identity {
-                    Some((certificate, key)) if why.contains("KeyMismatch") => unusable(format!(
+                    Some((certificate, key)) if why.contains("KeyMismatch") => unusable(&format!(
                         "{key} is not the key of the certificate in {certificate}"
                     )),
                     _ => misconfigured(error),
@@ -387,19 +387,21 @@ fn read(path: &AbsolutePath, part: &str) -> Result<Vec<u8>, StoreError> {
     let read = Entry::at(path)
         .and_then(|entry| entry.follow())
         .and_then(|entry| entry.read());
-    let bytes =
-        read.map_err(|error| unusable(refusals::without_number(&format!("failed to {error}")).to_owned()))?;
+    let bytes = read.map_err(|error| unusable(refusals::without_number(&format!("failed to {error}"))))?;
     // `-----BEGIN RSA PRIVATE KEY-----` is the key of an older form.
     let has_part = String::from_utf8_lossy(&bytes)
         .lines()
         .any(|line| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&format!("{part}-----")));
     match has_part {
         true => Ok(bytes),
-        false => Err(unusable(format!("there is no {} in {path}", part.to_lowercase()))),
+        false => Err(unusable(&format!(
+            "there is no {} in {path}",
+            part.to_lowercase()
+        ))),
     }
 }
 
-fn unusable(why: String) -> StoreError {
+fn unusable(why: &str) -> StoreError {
     StoreError::Misconfigured {
         reason: format!("the certificates cannot be used: {why}").into(),
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use setpoint_agent::prefix::Prefix;
+use setpoint_diagnostics::Severity;
 use setpoint_engine::Preparation;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
@@ -35,13 +36,18 @@ pub(super) fn evaluate(
         pure: true,
         preparation: Preparation::default(),
     };
-    let before = compilation.diagnostics.clone();
-    if desired(session, compilation, &machine, evaluating)?.is_stopped {
-        compilation.diagnostics = before;
+    let before = std::mem::take(&mut compilation.diagnostics);
+    let is_stopped = desired(session, compilation, &machine, evaluating)?.is_stopped;
+    let found = std::mem::replace(&mut compilation.diagnostics, before);
+    if is_stopped {
         session.output.warning(format!(
             "the values of the program take more than {} seconds to compute, and were not checked; `setpoint graph` computes them",
             LIMIT.as_secs()
         ));
+        return Ok(());
     }
+    // The linter has its doubts already, and knows which of them a comment allows.
+    let errors = found.iter().filter(|found| found.severity == Severity::Error);
+    compilation.diagnostics.extend(errors.cloned());
     Ok(())
 }

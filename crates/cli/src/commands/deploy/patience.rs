@@ -1,4 +1,4 @@
-//! How long is waited for hosts that take a deploy: for how long until one has it right, and for how long one may fail first.
+//! The time that hosts have for a deploy: until they have it right, and while they fail and try again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use setpoint_agent::membership::MemberOfCluster;
 use tokio::time::Instant;
 
-/// How long is waited.
+/// The time that a host has for a deploy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     /// Until a host has the deploy right.
     pub(super) until_right: Duration,
-    /// While a host fails and tries again. A lock that somebody holds, or a start that takes a moment, is over by then.
+    /// While a host fails and tries again. A lock that another process holds, or a slow start, is over by then.
     pub(super) while_failing: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Verdicts {
         }
     }
 
-    /// Whether a host has the deploy right. None while that is open, which it is as long as a host has been failing for a moment only.
+    /// Whether a host has the deploy right. None while that is open, also while a host has been failing for less than its grace.
     pub(super) fn of(&mut self, member: &MemberOfCluster, now: Instant) -> Option<bool> {
         let verdict = member.verdict(self.deploy);
         if verdict == Some(false) && member.tries_again() {
@@ -44,7 +44,7 @@ impl Verdicts {
         verdict
     }
 
-    /// When a verdict that is open may change although no host reports anything.
+    /// The next time at which an open verdict can change although no host reports anything.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let ends = self
             .failing_since

@@ -37,23 +37,18 @@ struct Copying {
 impl Copying {
     /// Fails with what could not be copied.
     fn outcome(&mut self) -> Result<(), Failure> {
-        let mut failed = std::mem::take(&mut self.failed).into_iter();
-        let Some(first) = failed.next() else {
-            return Ok(());
+        let failed = std::mem::take(&mut self.failed);
+        let [first, _, ..] = failed.as_slice() else {
+            return failed.into_iter().next().map_or(Ok(()), Err);
         };
-        let more: Vec<String> = failed.map(|failure| failure.chain()).collect();
-        if more.is_empty() {
-            return Err(first);
+        let mut why = first.chain();
+        for failure in failed[1..].iter().take(TOLD - 1) {
+            why.push_str(&format!("; {}", failure.chain()));
         }
-        let shown = &more[..more.len().min(TOLD - 1)];
-        let mut why = std::iter::once(first.chain())
-            .chain(shown.iter().cloned())
-            .collect::<Vec<_>>()
-            .join("; ");
-        if more.len() > shown.len() {
-            why.push_str(&format!("; and {} more", more.len() - shown.len()));
+        if let Some(more @ 1..) = failed.len().checked_sub(TOLD) {
+            why.push_str(&format!("; and {more} more"));
         }
-        Err(Failure::new(format!("copy {} entries of the source", more.len() + 1)).because(why))
+        Err(Failure::new(format!("copy {} entries of the source", failed.len())).because(why))
     }
 }
 
