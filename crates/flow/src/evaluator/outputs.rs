@@ -254,14 +254,13 @@ impl Evaluator {
     }
 
     pub(super) fn compute_output(&mut self, index: u32) {
-        if self.inputs_failed(index) {
-            // No graph is made now; when the failure is gone, what was there before may still hold.
+        let failed = self.inputs_failed(index);
+        let Some(values) = (!failed).then(|| self.gather(index).ok()).flatten() else {
+            // No graph is made now. The resources stay: what was there before may hold again later. The errors of old values do
+            // not.
             if let Kind::Output(output) = &self.arena.kind[index as usize] {
                 self.outputs.clear_notes(&output.key);
             }
-            return;
-        }
-        let Ok(values) = self.gather(index) else {
             return;
         };
         let site = self.arena.site[index as usize];

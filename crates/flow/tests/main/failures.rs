@@ -444,3 +444,31 @@ fn a_failure_that_stays_the_same_ends_the_wave() {
     assert_eq!(codes(&world.set_int("a", 2)), ["uncaught"]);
     assert_eq!(world.recomputed(), ["a", "quotient"]);
 }
+
+#[test]
+fn an_error_of_an_old_value_goes_when_no_new_value_is_there_yet() {
+    let mut builder = ProgramBuilder::new();
+    let mut branches = Vec::new();
+    for key in ["secret", "later"] {
+        let mut branch = builder.template(key, 0);
+        let value = branch.outside(key, Type::Str);
+        branches.push(builder.add(branch, Some(value)));
+    }
+    let mut entry = builder.template("the entry", 0);
+    let condition = entry.outside("condition", Type::Bool);
+    let [then, otherwise] = [0, 1].map(|at| block(branches[at], &[]));
+    let name = entry.if_(condition, then, otherwise, Type::Str);
+    let value = entry.int(1);
+    entry.resource(name, value);
+    let values = [
+        ("condition", Value::Bool(true)),
+        ("secret", Value::str("s").sensitive()),
+    ];
+    let mut world = World::new(builder.finish(entry), &values);
+    assert_eq!(codes(&world.step()), ["graph"]);
+    let step = world.set("condition", Value::Bool(false));
+    assert_eq!((codes(&step).len(), step.pending.len()), (0, 1));
+    assert_eq!(codes(&world.set("later", Value::str("t").sensitive())), ["graph"]);
+    assert!(world.set("later", Value::str("t")).graph.is_some());
+    assert_eq!(world.resources(), ["t=1"]);
+}
