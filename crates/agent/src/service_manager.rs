@@ -37,8 +37,8 @@ impl Attachment for ServiceManager {
         // From now on, and not from when the task is first run: the first graph may be in place before that.
         let (events, reloads) = (agent.engine.events(), agent.state.follow_reloads());
         let telling = self.tell_all(agent.engine.clone(), agent.state.clone(), events, reloads);
-        agent.runtime.spawn(telling);
-        Ok(Attached::EndsWithEngine)
+        // The stop is announced even if the engine has stopped by the time that the task sees it.
+        Ok(Attached::Finishes(agent.runtime.spawn(telling)))
     }
 }
 
@@ -111,10 +111,7 @@ impl ServiceManager {
                         self.tell("WATCHDOG=1");
                     }
                 }
-                changed = reloads.changed() => {
-                    if changed.is_err() {
-                        break;
-                    }
+                Ok(()) = reloads.changed() => {
                     let now = *reloads.borrow_and_update();
                     if std::mem::replace(&mut begun, now.begun) != now.begun {
                         let at = monotonic();

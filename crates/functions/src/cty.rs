@@ -191,6 +191,12 @@ fn whole_number(arguments: &[Value], index: usize) -> Result<i64, CallError> {
     }
 }
 
+/// Whether this is a list or set without elements and without a type of elements. It combines with any other collection.
+fn is_untyped_and_empty(collection: &Value) -> bool {
+    let ty = collection.ty();
+    plain(&ty).element() == Some(&Type::Dynamic) && elements(collection).is_some_and(|items| items.is_empty())
+}
+
 /// The elements of a known list, set or tuple.
 fn elements(value: &Value) -> Option<Vec<&Value>> {
     match value.unmarked() {

@@ -169,7 +169,7 @@ impl<'a> Matching<'a> {
             (_, Type::Dynamic) => Ok(()),
             (_, Type::Variable(variable)) => self.bind(*variable, ty),
             (_, Type::Number) => self.see_number(ty),
-            (Type::Dynamic | Type::Variable(_), _) => {
+            (Type::Dynamic | Type::Variable(_), _) | (Type::Number, Type::Int | Type::Float) => {
                 self.open = true;
                 Ok(())
             }
@@ -280,7 +280,8 @@ impl<'a> Matching<'a> {
             Type::Number => Some(match self.number {
                 Number::Int => Type::Int,
                 Number::Float => Type::Float,
-                Number::Unseen | Number::Open => Type::Dynamic,
+                Number::Open => Type::Number,
+                Number::Unseen => Type::Dynamic,
             }),
             Type::Dynamic => Some(Type::Dynamic),
             _ => None,

@@ -157,7 +157,7 @@ pub fn converted_type(from: &Type, to: &Type) -> Type {
         _ if from == to => from.clone(),
         (_, Type::Dynamic | Type::Variable(_)) => from.clone(),
         (Type::Int | Type::Float, Type::Number) => from.clone(),
-        (_, Type::Number) => Type::Dynamic,
+        (_, Type::Number) => Type::Number,
         _ if !to.is_open() => to.clone(),
         (Type::Optional(a), Type::Optional(b)) => Type::optional(converted_type(a, b)),
         (a, Type::Optional(b)) => Type::optional(converted_type(a, b)),
@@ -282,30 +282,12 @@ fn convert_container(value: &Value, to: &Type, sensitive: bool) -> Result<Value,
     }
     let ty = converted_type(&from, to);
     match (value, &ty) {
-        (Value::List(list), Type::List(element)) => {
-            let items = elements(&mut list.iter(), element, sensitive)?;
-            Ok(Value::list((**element).clone(), items))
-        }
-        (Value::Set(set), Type::List(element)) => {
-            let items = elements(&mut set.iter(), element, sensitive)?;
-            Ok(Value::list((**element).clone(), items))
-        }
-        (Value::Tuple(tuple), Type::List(element)) => {
-            let items = elements(&mut tuple.iter(), element, sensitive)?;
-            Ok(Value::list((**element).clone(), items))
-        }
-        (Value::List(list), Type::Set(element)) => {
-            let items = elements(&mut list.iter(), element, sensitive)?;
-            Ok(Value::set((**element).clone(), items))
-        }
-        (Value::Set(set), Type::Set(element)) => {
-            let items = elements(&mut set.iter(), element, sensitive)?;
-            Ok(Value::set((**element).clone(), items))
-        }
-        (Value::Tuple(tuple), Type::Set(element)) => {
-            let items = elements(&mut tuple.iter(), element, sensitive)?;
-            Ok(Value::set((**element).clone(), items))
-        }
+        (Value::List(list), Type::List(element)) => list_of(&mut list.iter(), element, sensitive),
+        (Value::Set(set), Type::List(element)) => list_of(&mut set.iter(), element, sensitive),
+        (Value::Tuple(tuple), Type::List(element)) => list_of(&mut tuple.iter(), element, sensitive),
+        (Value::List(list), Type::Set(element)) => set_of(&mut list.iter(), element, sensitive),
+        (Value::Set(set), Type::Set(element)) => set_of(&mut set.iter(), element, sensitive),
+        (Value::Tuple(tuple), Type::Set(element)) => set_of(&mut tuple.iter(), element, sensitive),
         (Value::List(list), Type::Tuple(types)) if list.len() != types.len() => {
             let (found, wanted) = (list.len(), types.len());
             let message = format!("a list of {found} does not convert to a tuple of {wanted}");
@@ -338,15 +320,46 @@ fn convert_container(value: &Value, to: &Type, sensitive: bool) -> Result<Value,
     }
 }
 
+fn list_of(
+    items: &mut dyn Iterator<Item = &Value>,
+    element: &Type,
+    sensitive: bool,
+) -> Result<Value, ConversionError> {
+    elements(items, element, sensitive).map(|(element, items)| Value::list(element, items))
+}
+
+fn set_of(
+    items: &mut dyn Iterator<Item = &Value>,
+    element: &Type,
+    sensitive: bool,
+) -> Result<Value, ConversionError> {
+    elements(items, element, sensitive).map(|(element, items)| Value::set(element, items))
+}
+
+/// The converted elements, and the type that they have.
 fn elements(
     items: &mut dyn Iterator<Item = &Value>,
     element: &Type,
     sensitive: bool,
-) -> Result<Vec<Value>, ConversionError> {
-    items
+) -> Result<(Type, Vec<Value>), ConversionError> {
+    let items = items
         .enumerate()
         .map(|(i, v)| convert_within(v, element, sensitive).map_err(|e| e.within(PathStep::Index(i))))
-        .collect()
+        .collect::<Result<Vec<Value>, ConversionError>>()?;
+    Ok(numbers_of_one_type(element, items))
+}
+
+/// Values that were converted to `number` as ints, or as floats where one is a float; while one is not known it can be either.
+fn numbers_of_one_type(element: &Type, values: Vec<Value>) -> (Type, Vec<Value>) {
+    if *element != Type::Number || values.iter().any(|value| value.unmarked().is_unknown()) {
+        return (element.clone(), values);
+    }
+    if values.iter().all(|value| value.ty() == Type::Int) {
+        return (Type::Int, values);
+    }
+    // Every number converts to a float.
+    let as_float = |value: Value| convert(&value, &Type::Float).unwrap_or(value);
+    (Type::Float, values.into_iter().map(as_float).collect())
 }
 
 fn struct_to_map(
@@ -360,7 +373,9 @@ fn struct_to_map(
         Ok((Value::str(name), v))
     });
     let entries = entries.collect::<Result<Vec<_>, ConversionError>>()?;
-    Ok(Value::map(key.clone(), element.clone(), entries))
+    let (names, values): (Vec<Value>, Vec<Value>) = entries.into_iter().unzip();
+    let (element, values) = numbers_of_one_type(element, values);
+    Ok(Value::map(key.clone(), element, names.into_iter().zip(values)))
 }
 
 fn map_to_map(
@@ -376,7 +391,9 @@ fn map_to_map(
     });
     let entries = entries.collect::<Result<Vec<_>, ConversionError>>()?;
     let count = entries.len();
-    let converted = Value::map(key_type.clone(), element.clone(), entries);
+    let (keys, values): (Vec<Value>, Vec<Value>) = entries.into_iter().unzip();
+    let (element, values) = numbers_of_one_type(element, values);
+    let converted = Value::map(key_type.clone(), element, keys.into_iter().zip(values));
     if converted.as_map().is_some_and(|m| m.len() != count) {
         return Err(ConversionError::new(format!("two keys become one as {key_type}")));
     }
@@ -488,6 +505,14 @@ fn carried(refinement: &Refinement, from: &Type, to: &Type) -> Refinement {
         (Type::Tuple(types), Type::List(_)) => {
             kept.minimum_length = Some(types.len());
             kept.maximum_length = Some(types.len());
+        }
+        (Type::Tuple(types), Type::Set(_)) => {
+            kept.minimum_length = Some(types.len().min(1));
+            kept.maximum_length = Some(types.len());
+        }
+        (Type::Struct(fields), Type::Map(_)) => {
+            kept.minimum_length = Some(fields.fields.len());
+            kept.maximum_length = Some(fields.fields.len());
         }
         _ => {}
     }
@@ -610,6 +635,35 @@ mod tests {
             error(&Value::Bool(true), "number"),
             "bool does not convert to number"
         );
+    }
+
+    #[test]
+    fn collections_of_numbers_have_one_type() {
+        let of = |parts: &[Value]| Value::tuple(parts.iter().cloned());
+        let numbers = |parts: &[Value], to: &str| convert(&of(parts), &ty(to)).unwrap();
+        let (five, twelve) = (Value::Int(5), Value::str("12"));
+        let ints = Value::list(Type::Int, [five.clone(), Value::Int(12)]);
+        assert_eq!(numbers(&[five.clone(), twelve.clone()], "[]number"), ints);
+        let floats = Value::list(Type::Float, [Value::float(5.0), Value::float(1.5)]);
+        assert_eq!(numbers(&[five.clone(), Value::str("1.5")], "[]number"), floats);
+        let fields = Value::object([("a", five.clone()), ("b", twelve)]);
+        let map = convert(&fields, &ty("map{str: number}")).unwrap();
+        assert_eq!(map.ty(), ty("map{str: int}"));
+        let open = numbers(&[five, Value::unknown(Type::Str)], "[]number");
+        assert_eq!(open.ty(), ty("[]number"));
+    }
+
+    #[test]
+    fn an_unknown_of_known_size_keeps_it() {
+        let size = |from: &str, to: &str| {
+            let converted = convert(&Value::unknown(ty(from)), &ty(to)).unwrap();
+            crate::length_range(&converted)
+        };
+        assert_eq!(size("tuple(str, str)", "[]str"), Some((2, Some(2))));
+        assert_eq!(size("tuple(str, str)", "set{str}"), Some((1, Some(2))));
+        assert_eq!(size("tuple()", "set{str}"), Some((0, Some(0))));
+        assert_eq!(size("struct{a str}", "map{str: str}"), Some((1, Some(1))));
+        assert_eq!(size("[]str", "set{str}"), Some((0, None)));
     }
 
     #[test]

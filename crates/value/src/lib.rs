@@ -27,6 +27,7 @@ mod marks;
 pub mod native;
 pub mod operators;
 mod qualified_name;
+pub mod ranges;
 mod refine;
 mod registry;
 mod shape;

@@ -3,7 +3,7 @@
 
 use crate::{
     CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterDoc, ParameterFlags, TooLarge, Type, Value,
-    equals, less,
+    equals, less, ranges,
 };
 
 /// All of them, for documentation and tests.
@@ -72,6 +72,11 @@ macro_rules! operator {
         pub static $static: FunctionSpec =
             FunctionSpec::pure("", $name, &[$signature], $implementation).with_flags(UNKNOWN);
     };
+    ($(#[$doc:meta])* $static:ident, $name:literal, $signature:literal, refined $refine:expr, $implementation:expr) => {
+        $(#[$doc])*
+        pub static $static: FunctionSpec =
+            FunctionSpec::pure("", $name, &[$signature], $implementation).refined_by($refine);
+    };
     ($(#[$doc:meta])* $static:ident, $name:literal, $signature:literal, $implementation:expr) => {
         $(#[$doc])*
         pub static $static: FunctionSpec = FunctionSpec::pure("", $name, &[$signature], $implementation);
@@ -80,21 +85,21 @@ macro_rules! operator {
 
 operator!(
     /// `a + b`: sum, or concatenation of strings. Overflow of ints is catchable.
-    ADD, "+", "func(?1: str | int | float, ?1) ?1", add
+    ADD, "+", "func(?1: str | int | float, ?1) ?1", refined ranges::sum, add
 );
 operator!(
     /// `a - b`.
-    SUBTRACT, "-", "func(?1: int | float, ?1) ?1",
+    SUBTRACT, "-", "func(?1: int | float, ?1) ?1", refined ranges::difference,
     |a, _| arithmetic(a, i64::checked_sub, |a, b| a - b)
 );
 operator!(
     /// `a * b`.
-    MULTIPLY, "*", "func(?1: int | float, ?1) ?1",
+    MULTIPLY, "*", "func(?1: int | float, ?1) ?1", refined ranges::product,
     |a, _| arithmetic(a, i64::checked_mul, |a, b| a * b)
 );
 operator!(
     /// `a / b`: always a float. Division by zero is catchable.
-    DIVIDE, "/", "func(?1: int | float, ?1) float", divide
+    DIVIDE, "/", "func(?1: int | float, ?1) float", refined ranges::quotient, divide
 );
 /// `a == b`.
 pub static EQUAL: FunctionSpec =
@@ -149,6 +154,7 @@ pub static CONTAINS: FunctionSpec =
         );
 /// One string after another, and the function `concat`; what an interpolated string is made of.
 pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str, b str) str"], add)
+    .refined_by(ranges::sum)
     .documented(
         "The bytes of `a`, then those of `b`.",
         &[

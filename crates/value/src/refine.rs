@@ -360,8 +360,8 @@ impl Value {
 }
 
 /// What of a prefix stays as it is whatever follows: without a last grapheme cluster that a combining character could
-/// join, and without bytes that are not (yet) text. Control characters always end a cluster, and nothing composes with
-/// ASCII punctuation, `<`, `=` and `>` apart; so usual delimiters are kept.
+/// join, and without bytes that are not (yet) text. Control characters always end a cluster, and nothing composes with a
+/// blank or with ASCII punctuation, `<`, `=` and `>` apart; so usual delimiters are kept.
 ///
 /// ```
 /// use setpoint_value::known_prefix;
@@ -393,7 +393,9 @@ pub fn known_prefix(bytes: &[u8]) -> &[u8] {
 
 fn ends_its_cluster(c: char) -> bool {
     // A carriage return forms one cluster with a line feed.
-    (c.is_ascii_control() && c != '\r') || (c.is_ascii_punctuation() && !matches!(c, '<' | '=' | '>'))
+    (c.is_ascii_control() && c != '\r')
+        || c == ' '
+        || (c.is_ascii_punctuation() && !matches!(c, '<' | '=' | '>'))
 }
 
 /// How many elements a collection has: at least, and at most if that is certain. None for what is no collection.
@@ -582,6 +584,7 @@ mod tests {
         assert_eq!(known_prefix("cafe\u{301}".as_bytes()), b"caf");
         assert_eq!(known_prefix(b"a="), b"a");
         assert_eq!(known_prefix(b"{"), b"{");
+        assert_eq!(known_prefix(b"Hello, "), b"Hello, ");
         assert_eq!(known_prefix(b"line\n"), b"line\n");
         assert_eq!(known_prefix(b"line\r"), b"line");
         assert_eq!(known_prefix("\u{1100}".as_bytes()), b"");

@@ -1,7 +1,7 @@
 //! Numbers. Of an int and a float the result is a float; an int that overflows is an error.
 
 use setpoint_value::native::{FromArgument, IntoAnswer, Undecoded};
-use setpoint_value::{CallError, ParameterFlags, Type, Value, compare_numbers, function, whole};
+use setpoint_value::{CallError, ParameterFlags, Type, Value, compare_numbers, function, ranges, whole};
 
 use super::{DYNAMIC, MODULE, argument, flags, not_null, outer_marks, refuse, text};
 
@@ -12,7 +12,7 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 /// Of two ints one that does not fit an int fails in a way that `<|>` catches.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::sum,
     example(call = "cty.add(1, 2)", result = "3")
 )]
 pub fn add(
@@ -27,7 +27,7 @@ pub fn add(
 /// The difference.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::difference,
     example(call = "cty.subtract(1, 2)", result = "-1")
 )]
 pub fn subtract(
@@ -42,7 +42,7 @@ pub fn subtract(
 /// The product.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::product,
     example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
 )]
 pub fn multiply(
@@ -59,7 +59,7 @@ pub fn multiply(
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::quotient,
     example(call = "cty.divide(7, 2)", result = "3.5")
 )]
 pub fn divide(
@@ -80,7 +80,7 @@ pub fn divide(
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::remainder,
     example(call = "cty.modulo(7, 3)", result = "1"),
     example(call = "cty.modulo(-7, 3)", result = "-1")
 )]
@@ -101,7 +101,7 @@ pub fn modulo(
 #[function(
     signature = "func(num number) number",
     flags = MARKED_DYNAMIC,
-    refine = not_null,
+    refine = ranges::negation,
     example(call = "cty.negate(3)", result = "-3")
 )]
 pub fn negate(
@@ -115,7 +115,7 @@ pub fn negate(
 #[function(
     signature = "func(num number) number",
     flags = MARKED_DYNAMIC,
-    refine = not_null,
+    refine = ranges::absolute,
     example(call = "cty.absolute(-3)", result = "3")
 )]
 pub fn absolute(
@@ -138,7 +138,7 @@ fn with_sign(num: &Value, ints: fn(i64) -> Option<i64>, floats: fn(f64) -> f64) 
 /// The whole part: rounded toward zero.
 #[function(
     flags = DYNAMIC,
-    refine = not_null,
+    refine = |arguments, _| ranges::rounded(arguments, f64::trunc),
     example(call = "cty.int(-1.9)", result = "-1")
 )]
 pub fn int(
@@ -150,7 +150,7 @@ pub fn int(
 
 /// The next whole number up; a whole number stays.
 #[function(
-    refine = not_null,
+    refine = |arguments, _| ranges::rounded(arguments, f64::ceil),
     example(call = "cty.ceil(1.2)", result = "2")
 )]
 pub fn ceil(
@@ -162,7 +162,7 @@ pub fn ceil(
 
 /// The next whole number down; a whole number stays.
 #[function(
-    refine = not_null,
+    refine = |arguments, _| ranges::rounded(arguments, f64::floor),
     example(call = "cty.floor(-1.2)", result = "-2")
 )]
 pub fn floor(
@@ -184,7 +184,7 @@ fn rounded(num: Number, round: fn(f64) -> f64) -> Result<i64, CallError> {
 
 /// −1, 0 or 1, as the number is below, at or above zero.
 #[function(
-    refine = not_null,
+    refine = |arguments, _| ranges::rounded(arguments, sign),
     example(call = "cty.signum(-2.5)", result = "-1")
 )]
 pub fn signum(
@@ -198,6 +198,11 @@ pub fn signum(
             None => refuse(0, "is not a number"),
         },
     }
+}
+
+/// −1, 0 or 1; 0 for the zeros, which have a sign of their own.
+fn sign(number: f64) -> f64 {
+    if number == 0.0 { 0.0 } else { number.signum() }
 }
 
 /// The logarithm of `num` to a base.
@@ -259,7 +264,7 @@ pub fn pow(
         more,
     ),
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::least,
     example(call = "cty.min(3, 1, 2)", result = "1")
 )]
 pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -277,7 +282,7 @@ pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         more,
     ),
     flags = DYNAMIC,
-    refine = not_null,
+    refine = ranges::greatest,
     example(call = "cty.max(3.5, 1.0)", result = "3.5")
 )]
 pub fn max(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

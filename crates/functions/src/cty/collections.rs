@@ -48,6 +48,7 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 /// Whether a list or tuple has an index, a map a key, or a struct a field.
 #[function(
     signature = "func(collection dynamic, key dynamic) bool",
+    flags = &[flags("!~#")],
     result_type = has_index_type,
     refine = not_null,
     example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
@@ -58,8 +59,40 @@ pub fn has_index(
     collection: &Value,
     /// An index counted from 0, a key, or the name of a field.
     key: &Value,
-) -> bool {
-    part(collection, key).is_some()
+) -> Value {
+    let marks = outer_marks([collection, key]);
+    let (collection, key) = (collection.unmarked(), key.unmarked());
+    let has = if collection.is_unknown() || key.is_unknown() {
+        has_for_unknown(collection, key)
+    } else {
+        Some(part(collection, key).is_some())
+    };
+    has.map_or_else(|| Value::unknown(Type::Bool), Value::Bool)
+        .with_marks(&marks)
+}
+
+/// The answer for unknown values, if their types decide it.
+fn has_for_unknown(collection: &Value, key: &Value) -> Option<bool> {
+    let (whole, of_key) = (collection.ty(), key.ty());
+    let of_key = plain(&of_key);
+    let is_number = matches!(of_key, Type::Int | Type::Float | Type::Number);
+    match plain(&whole) {
+        Type::Dynamic => None,
+        _ if *of_key == Type::Dynamic => None,
+        Type::List(_) | Type::Tuple(_) if !is_number => Some(false),
+        Type::Tuple(types) if !key.is_unknown() => {
+            Some(position(key).is_some_and(|index| index < types.len()))
+        }
+        Type::List(_) if !key.is_unknown() && position(key).is_none() => Some(false),
+        Type::Struct(_) if *of_key != Type::Str => Some(false),
+        Type::Struct(fields) if !key.is_unknown() => {
+            let name = key.as_str().and_then(|name| name.as_str());
+            Some(name.is_some_and(|name| fields.index(name).is_some()))
+        }
+        Type::Map(kv) if *of_key != kv.0 => Some(false),
+        _ if length_range(collection).is_some_and(|(_, most)| most == Some(0)) => Some(false),
+        _ => None,
+    }
 }
 
 fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -76,6 +109,7 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(collection []?1, key int) ?1",
     signature = "func(collection map{?1: ?2}, key ?1) ?2",
     signature = "func(collection dynamic, key dynamic) dynamic",
+    flags = &[flags("!#")],
     result_type = index_type,
     example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
     example(call = r#"cty.index({"a" => 1}, "a")"#, result = "1")
@@ -86,8 +120,9 @@ pub fn index(
     /// An index counted from 0, a key, or the name of a field.
     key: &Value,
 ) -> Result<Value, CallError> {
-    part(collection, key)
-        .cloned()
+    let marks = outer_marks([collection, key]);
+    part(collection.unmarked(), key.unmarked())
+        .map(|found| found.clone().with_marks(&marks))
         .ok_or_else(|| CallError::catchable(format!("there is nothing at {key}")))
 }
 
@@ -95,7 +130,7 @@ fn index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     let key = arguments.get(1).map_or(&Value::Bool(false), Value::unmarked);
     let wants = |wanted: &Type| {
         let ty = key.ty();
-        let number = matches!(plain(&ty), Type::Int | Type::Float) && *wanted == Type::Int;
+        let number = matches!(plain(&ty), Type::Int | Type::Float | Type::Number) && *wanted == Type::Int;
         if number || plain(&ty) == wanted || matches!(ty, Type::Dynamic) {
             Ok(())
         } else {

@@ -48,7 +48,6 @@ fn number_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         Some(value @ Value::Str(_)) => convert(value, &Type::Number)
             .map(|number| number.ty())
             .map_err(|error| error.at_argument(0)),
-        Some(value) if value.ty() == Type::Str => Ok(Type::Dynamic),
         _ => Ok(converted_type(&type_at(arguments, 0), &Type::Number)),
     }
 }

@@ -148,7 +148,12 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
     signature = "func(str str) dynamic",
     result_type = |arguments| match known_text(arguments) {
         Some(text) => Ok(decode_json(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
-        None => Ok(Type::Dynamic),
+        None => json_type_by_beginning(arguments).map_err(|problem| ArgumentError::at(0, problem)),
+    },
+    // Only `null` is null.
+    refine = |_, ty| match ty {
+        Type::Dynamic => Refinement::default(),
+        _ => Refinement::not_null(),
     },
     example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
 )]
@@ -161,6 +166,25 @@ pub fn json_decode(
 
 fn known_text(arguments: &[Value]) -> Option<&str> {
     argument(arguments, 0).ok()?.as_str()?.as_str()
+}
+
+/// The type of a JSON text, from its beginning.
+fn json_type_by_beginning(arguments: &[Value]) -> Result<Type, String> {
+    let unknown = argument(arguments, 0).ok().and_then(Value::as_unknown);
+    let Some(prefix) = unknown.and_then(|unknown| unknown.refinement.prefix.as_ref()) else {
+        return Ok(Type::Dynamic);
+    };
+    match String::from_utf8_lossy(prefix.as_bytes())
+        .trim_start_matches([' ', '\t', '\n', '\r'])
+        .chars()
+        .next()
+    {
+        None | Some('{' | '[' | 'n') => Ok(Type::Dynamic),
+        Some('"') => Ok(Type::Str),
+        Some('t' | 'f') => Ok(Type::Bool),
+        Some('-' | '0'..='9') => Ok(Type::Number),
+        Some(other) => Err(format!("is not JSON: no document begins with `{other}`")),
+    }
 }
 
 fn decode_json(text: &str) -> Result<Value, String> {

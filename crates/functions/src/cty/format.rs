@@ -65,24 +65,25 @@ pub fn format_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut length: Option<usize> = None;
     let mut open = false;
     for (index, argument) in arguments.iter().enumerate().skip(1) {
-        let Some(items) = elements(argument) else {
-            let ty = argument.ty();
-            open |= argument.is_unknown()
-                && matches!(
-                    plain(&ty),
-                    Type::List(_) | Type::Set(_) | Type::Tuple(_) | Type::Dynamic
-                );
-            continue;
-        };
-        if length.is_some_and(|length| length != items.len()) {
-            let message = format!(
-                "has {} elements where another has {}",
-                items.len(),
-                length.unwrap_or(0)
+        let ty = argument.ty();
+        open |= argument.is_unknown()
+            && matches!(
+                plain(&ty),
+                Type::List(_) | Type::Set(_) | Type::Tuple(_) | Type::Dynamic
             );
+        // How many there are is known of a tuple that is not known itself, too.
+        let found = match plain(&ty) {
+            Type::Tuple(types) => types.len(),
+            _ => match elements(argument) {
+                Some(items) => items.len(),
+                None => continue,
+            },
+        };
+        if let Some(length) = length.filter(|length| *length != found) {
+            let message = format!("has {found} elements where another has {length}");
             return refuse(index, message);
         }
-        length = Some(items.len());
+        length = Some(found);
     }
     if open {
         let refinement = match length {

@@ -6,8 +6,8 @@ use setpoint_value::{
 };
 
 use super::{
-    MARKED, MARKED_FIRST, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at,
-    whole_number,
+    MARKED, MARKED_FIRST, MODULE, argument, elements, flags, is_untyped_and_empty, not_null, outer_marks,
+    plain, refuse, type_at, whole_number,
 };
 
 /// More steps than this are a mistake.
@@ -48,7 +48,9 @@ fn concat_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     for (index, argument) in arguments.iter().enumerate() {
         match type_at(arguments, index) {
             Type::List(element) => {
-                if let Some(lists) = &mut lists {
+                if let Some(lists) = &mut lists
+                    && !is_untyped_and_empty(argument)
+                {
                     lists.push((*element).clone());
                 }
                 match argument.as_list() {
@@ -226,7 +228,7 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     }
 }
 
-/// The first list or tuple that is not empty.
+/// The first list or tuple that is neither null nor empty.
 #[function(
     raw,
     signature = "func(first []?1, more []?1…) []?1",
@@ -237,6 +239,7 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         /// The lists to try after it, in order.
         more,
     ),
+    flags = &[flags("?")],
     result_type = coalesce_list_type,
     refine = not_null,
     example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
@@ -244,6 +247,7 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 pub fn coalesce_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     for (index, argument) in arguments.iter().enumerate() {
         match elements(argument) {
+            _ if argument.is_null() => {}
             Some(items) if items.is_empty() => {}
             Some(items) => return sequence(items.into_iter().cloned().collect(), ty),
             None => return refuse(index, "is not a list or tuple"),
@@ -252,34 +256,35 @@ pub fn coalesce_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError>
     Err(CallError::catchable("all lists are empty"))
 }
 
+/// The type of the one that is taken; while that is open, the type that all have that it can be.
 fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
-    let mut lists = Vec::new();
+    let mut given: Vec<(&Value, Type)> = Vec::new();
     for (index, argument) in arguments.iter().enumerate() {
         match type_at(arguments, index) {
-            Type::List(element) => lists.push((*element).clone()),
-            Type::Tuple(_) => {}
-            Type::Dynamic => return Ok(Type::Dynamic),
-            _ => {
-                return Err(ArgumentError::at(
-                    index,
-                    format!("{} is not a list or tuple", argument.ty()),
-                ));
+            ty @ (Type::List(_) | Type::Tuple(_) | Type::Dynamic) => given.push((argument, ty)),
+            other => {
+                let message = format!("{other} is not a list or tuple");
+                return Err(ArgumentError::at(index, message));
             }
         }
     }
-    if lists.len() == arguments.len()
-        && let Ok(element) = unify(&lists)
-    {
-        return Ok(Type::list(element));
+    let is_empty = |argument: &Value| matches!(length_range(argument), Some((_, Some(0))));
+    let is_taken =
+        |argument: &Value| matches!(length_range(argument), Some((1.., _))) && !may_be_null(argument);
+    given.retain(|(argument, _)| !argument.is_null() && !is_empty(argument));
+    if let Some(first) = given.iter().position(|(argument, _)| is_taken(argument)) {
+        given.truncate(first + 1);
     }
-    for (index, argument) in arguments.iter().enumerate() {
-        match length_range(argument) {
-            Some((_, Some(0))) => {}
-            Some((1.., _)) => return Ok(type_at(arguments, index)),
-            _ => return Ok(Type::Dynamic),
-        }
+    match given.split_first() {
+        Some(((_, first), others)) if others.iter().all(|(_, other)| other == first) => Ok(first.clone()),
+        _ => Ok(Type::Dynamic),
     }
-    Err(ArgumentError::whole("all lists are empty"))
+}
+
+fn may_be_null(argument: &Value) -> bool {
+    argument
+        .as_unknown()
+        .is_some_and(|unknown| !unknown.refinement.not_null)
 }
 
 /// The texts that are not empty.

@@ -2,7 +2,9 @@
 
 use setpoint_value::{ArgumentError, CallError, Set, Type, Value, convert, function, unify};
 
-use super::{MODULE, argument, elements, not_null, outer_marks, plain, refuse, type_at};
+use super::{
+    MODULE, argument, elements, is_untyped_and_empty, not_null, outer_marks, plain, refuse, type_at,
+};
 
 /// A product with more combinations than this is a mistake.
 const MOST_COMBINATIONS: usize = 1 << 18;
@@ -158,15 +160,15 @@ fn sets(arguments: &[Value], ty: &Type) -> Result<Vec<Set>, CallError> {
 }
 
 fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
-    let types: Vec<Type> = (0..arguments.len())
-        .map(|index| {
-            type_at(arguments, index)
-                .element()
-                .cloned()
-                .unwrap_or(Type::Dynamic)
-        })
+    let typed: Vec<usize> = (0..arguments.len())
+        .filter(|index| !is_untyped_and_empty(&arguments[*index]))
         .collect();
-    let element = unify(&types).map_err(|d| ArgumentError::at(d.second, d.to_string()))?;
+    let element = |index: &usize| type_at(arguments, *index).element().cloned();
+    let types: Vec<Type> = typed
+        .iter()
+        .map(|index| element(index).unwrap_or(Type::Dynamic))
+        .collect();
+    let element = unify(&types).map_err(|d| ArgumentError::at(typed[d.second], d.to_string()))?;
     Ok(Type::set(element))
 }
 

@@ -72,9 +72,7 @@ pub fn strlen(
     ))
 }
 
-/// `length` characters from `offset` on; a negative offset counts from the end, a length of −1 is the rest.
-///
-/// Any other negative length fails in a way that `<|>` catches.
+/// `length` characters from `offset` on; a negative offset counts from the end, a negative length is the rest.
 #[function(
     flags = &[flags("!"), flags("")],
     refine = not_null,
@@ -86,9 +84,9 @@ pub fn substr(
     str: &str,
     /// The first character, counted from 0; negative: from the end.
     offset: i64,
-    /// The number of characters, or -1 for all that follow.
+    /// The number of characters; -1, or any other negative number, for all that follow.
     length: i64,
-) -> Result<String, CallError> {
+) -> String {
     let characters: Vec<&str> = str.graphemes(true).collect();
     let total = i64::try_from(characters.len()).unwrap_or(i64::MAX);
     let start = if offset < 0 {
@@ -97,12 +95,11 @@ pub fn substr(
         offset.min(total)
     };
     let end = match length {
-        -1 => total,
         0.. => start.saturating_add(length).min(total),
-        _ => return refuse(2, "a length is not negative, or is -1 for the rest"),
+        _ => total,
     };
     // Both are between 0 and the number of characters.
-    Ok(characters[start as usize..end as usize].concat())
+    characters[start as usize..end as usize].concat()
 }
 
 /// The texts of all lists, one after another, with a separator between them.
