@@ -168,9 +168,10 @@ impl Preparer {
             mut fitting,
         } = self.decode_changed(&change)?;
         let claims = self.claims_of(graph, &instances);
-        let conflicts = self.conflicts(graph, &claims);
-        if !conflicts.is_empty() {
-            return Err(conflicts);
+        let mut conflicts = self.conflicts(graph, &claims);
+        conflicts.merge(self.different_wishes(graph, &instances, &interests));
+        if !conflicts.refused.is_empty() {
+            return Err(conflicts.refused);
         }
         if let Err(circle) = self.edges.take_written(&change, graph) {
             return Err(vec![describe_circle(graph, &circle)]);
@@ -178,7 +179,7 @@ impl Preparer {
 
         // From here on nothing is refused.
         self.claims.update(&change, claims);
-        let mut warnings = Vec::new();
+        let mut warnings = conflicts.warnings;
         let found = self.find_edges(graph, &change, interests, &mut warnings);
         change.changed.retain(|(old, new)| {
             let is_same = self.is_the_same(old, new);

@@ -206,6 +206,12 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
         Vec::new()
     }
 
+    /// The values that this resource decides of the thing that it manages, by name. Asked before `init`, and only if another resource
+    /// manages the same thing. Two resources that decide different values would undo each other.
+    fn decides(&self) -> Vec<(&'static str, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// Whom it wants automatic edges with. Asked before `init`.
     fn wanted(&self) -> Vec<Wanted> {
         Vec::new()

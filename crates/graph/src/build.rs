@@ -11,9 +11,9 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_value::{Marks, Value};
 
 use crate::{
-    CollectProblem, DesiredEdge, DesiredMembers, DesiredResource, EdgeProperty, EdgeStatement, Finding,
-    Invalid, KindSchema, Language, Link, MetaItem, MetaName, MetaParameters, Named, Parameters, Problem,
-    ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, Written,
+    Cause, CollectProblem, DesiredEdge, DesiredMembers, DesiredResource, EdgeProperty, EdgeStatement,
+    Finding, Invalid, KindSchema, Language, Link, MetaItem, MetaName, MetaParameters, Named, Parameters,
+    Problem, ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, Written,
 };
 
 /// A resource that another host exports, as a collect statement starts from it.
@@ -338,7 +338,7 @@ impl<'a, S> Building<'a, S> {
                 meta: meta.into(),
                 span: self.statement.span,
                 parameter_spans: spans.clone(),
-                chain: self.chain.cloned(),
+                chain: self.chain_of(host.as_ref()),
                 members: DesiredMembers::default(),
             };
             if let Some(host) = &host
@@ -492,6 +492,19 @@ impl<'a, S> Building<'a, S> {
         let problem = Problem::BadMeta(name);
         let found = Finding::error(problem, self.statement.span, message);
         self.report(found.shown_at(item));
+    }
+
+    /// The way to a resource. For a collected resource, it begins with the host that exports the resource.
+    fn chain_of(&self, host: Option<&Arc<str>>) -> Option<Arc<Link>> {
+        let around = self.chain.cloned();
+        let Some(host) = host else {
+            return around;
+        };
+        Some(Arc::new(Link {
+            cause: Cause::Collect(host.clone()),
+            span: self.statement.span,
+            outer: around,
+        }))
     }
 
     /// Why a collected resource is left out, whatever the statement sets. The other resources of the program do not wait for it.

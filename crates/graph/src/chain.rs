@@ -33,6 +33,8 @@ pub enum Cause {
     Key(Value),
     /// A condition holds, or does not.
     Condition(bool),
+    /// The host with this name exports the resource, and the statement collects it.
+    Collect(Arc<str>),
 }
 
 /// The step in words: `in the class "web", included here`. They stand beside its place.
@@ -51,6 +53,7 @@ impl fmt::Display for Cause {
                     None => write!(f, "for the key `{text}`"),
                 }
             }
+            Cause::Collect(host) => write!(f, "of the host `{host}`, collected here"),
             Cause::Condition(true) => f.write_str("where this condition holds"),
             Cause::Condition(false) => f.write_str("where this condition does not hold"),
         }

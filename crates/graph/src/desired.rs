@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
 
-use crate::{KindSchema, Link, Meta, Parameters};
+use crate::{Cause, KindSchema, Link, Meta, Parameters};
 
 pub use members::{DesiredMembers, Sending};
 
@@ -59,6 +59,13 @@ pub struct DesiredResource {
 }
 
 impl DesiredResource {
+    /// Whether another host exports the resource, so that its parameters may be those of that host.
+    #[must_use]
+    pub fn is_collected(&self) -> bool {
+        let innermost = self.chain.as_deref();
+        innermost.is_some_and(|link| matches!(link.cause, Cause::Collect(_)))
+    }
+
     /// Whether both want the same: kind, name, parameters and meta parameters, the lists among these without regard to
     /// order, and members. Where it was written does not count.
     #[must_use]

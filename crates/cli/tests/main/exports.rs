@@ -301,3 +301,25 @@ fn who_collects_decides_from_whom_and_where_it_is_made() {
     );
     assert_eq!(text(&place.path("servers/web-1")), "first\n");
 }
+
+#[test]
+fn what_another_host_exports_keeps_no_program_from_running() {
+    let place = place_of(&["web", "db"]);
+    let exported = "file \"PLACE/theirs\" {\n\tpath => \"PLACE/file\",\n\tcontent => \"theirs\\n\",\n\tMeta:export => [\"*\",],\n\tMeta:hidden => true,\n}\n\
+                    line \"entry\" {\n\tfile => \"PLACE/lines\",\n\tstate => \"absent\",\n\tcontent => \"ours\",\n\tMeta:export => [\"*\",],\n\tMeta:hidden => true,\n}\n";
+    let exports = run(&place, "web", &["--once"], exported);
+    assert_eq!(exports.code, 0, "{}", exports.stderr);
+    let own = "file \"PLACE/file\" {\n\tcontent => \"ours\\n\",\n}\n\
+               line \"own\" {\n\tfile => \"PLACE/lines\",\n\tstate => \"exists\",\n\tcontent => \"ours\",\n}\n\
+               file \"PLACE/other\" {\n\tcontent => \"made\\n\",\n}\n\
+               collect file [struct{name => \"PLACE/theirs\", host => \"web\",},] {}\n\
+               collect line [struct{name => \"entry\", host => \"web\",},] {}\n";
+    let collected = run(&place, "db", &["--once"], own);
+    assert_eq!(text(&place.path("other")), "made\n", "{}", collected.stderr);
+    for wanted in ["of the content of", "of the line `ours` in"] {
+        let warned = collected.stderr.lines().any(|line| {
+            line.contains("warning: ") && line.contains("wants something else") && line.contains(wanted)
+        });
+        assert!(warned, "{}", collected.stderr);
+    }
+}

@@ -106,6 +106,42 @@ const PAIRS: &[(&str, &str)] = &[
         "`ssh:authorized_key[b]` is not valid: `ssh:authorized_key[a]` wants something else of the key",
     ),
     (
+        r#"file "a" { path => "/x", content => "a", } file "b" { path => "/x", content => "b", }"#,
+        "`file[b]` is not valid: `file[a]` wants something else of the content of /x",
+    ),
+    (
+        r#"file "a" { path => "/x", content => "a", } file "b" { path => "/x", content => "a", mode => "0600", }"#,
+        "",
+    ),
+    (
+        r#"file "a" { path => "/x", mode => "0644", } file "b" { path => "/x", mode => "0600", }"#,
+        "the mode of /x",
+    ),
+    (
+        r#"file "a" { path => "/x", mode => "u=rw", } file "b" { path => "/x", mode => "g=r", }"#,
+        "",
+    ),
+    (
+        r#"file "a" { path => "/x", content => "a", } file "b" { path => "/x", state => "absent", }"#,
+        "the state of /x",
+    ),
+    (
+        r#"file "a" { path => "/x/", state => "exists", } file "b" { path => "/x", content => "", }"#,
+        "the state of /x",
+    ),
+    (
+        r#"file "a" { path => "/x", owner => "root", } file "b" { path => "/x", owner => "nobody", }"#,
+        "the owner of /x",
+    ),
+    (
+        r#"file "a" { path => "/x", owner => "root", } file "b" { path => "/x", owner => "0", group => "0", }"#,
+        "",
+    ),
+    (
+        r#"file "a" { path => "/x", source => "/a", symlink => true, } file "b" { path => "/x", source => "/b", symlink => true, }"#,
+        "the source of /x",
+    ),
+    (
         r#"schedule "a" { namespace => "n", } schedule "b" { namespace => "n", }"#,
         "`schedule[b]` is not valid: `schedule[a]` has the namespace n already",
     ),

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::order::Order;
 use crate::graph_view::ViewChange;
 use crate::panics::guarded;
-use crate::{Failure, Identity, Relations, Resource, Sort, Wanted, WantedOrder, WantedReach};
+use crate::{Failure, Identity, Managed, Relations, Resource, Sort, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +29,13 @@ pub(super) struct Interests {
 }
 
 impl Interests {
+    /// The things that it manages, of the sorts that only one resource should manage.
+    pub(super) fn managed(&self) -> impl Iterator<Item = (&Identity, Managed)> {
+        self.has
+            .iter()
+            .filter_map(|identity| Some((identity, identity.sort.managed?)))
+    }
+
     pub(super) fn of(resource: &dyn Resource, takes_part: bool) -> Interests {
         // A panic in either costs the edges of this resource, not the graph.
         let told = guarded("say what it is and wants edges with", || {

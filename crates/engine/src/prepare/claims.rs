@@ -1,11 +1,13 @@
 //! The places that the resources of a graph decide. No two resources may want different things of one place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_graph::{DesiredGraph, Finding, GraphChange, ResourceId};
+use setpoint_graph::{DesiredGraph, DesiredResource, Finding, GraphChange, ResourceId};
 use smallvec::SmallVec;
 
+use super::autoedges::Interests;
 use super::{Instances, Preparer, is_known};
 use crate::panics::guarded;
 use crate::{Claim, Identity, Resource, Stake};
@@ -23,6 +25,9 @@ pub(super) struct Claims {
 
 /// The claims of resources that are new or changed.
 pub(super) type FreshClaims = Vec<(ResourceId, Vec<Claim>)>;
+
+/// The values that a resource decides, by name.
+type Decided = BTreeMap<&'static str, Vec<u8>>;
 
 /// The claims of one place.
 type Claimants = BTreeMap<ResourceId, Stake>;
@@ -56,6 +61,31 @@ impl Claims {
     }
 }
 
+/// Resources that would undo each other.
+#[derive(Debug, Default)]
+pub(super) struct Conflicts {
+    /// The mistakes of the program.
+    pub(super) refused: Vec<Finding>,
+    /// The disagreements with resources of other hosts. No other host keeps this one from taking a new program.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Conflicts {
+    fn add(&mut self, own: &DesiredResource, other: &DesiredResource, finding: Finding) {
+        if own.is_collected() || other.is_collected() {
+            self.warnings.push(finding.message().to_owned());
+        } else {
+            self.refused.push(finding);
+        }
+    }
+
+    /// Adds those of another look.
+    pub(super) fn merge(&mut self, other: Conflicts) {
+        self.refused.extend(other.refused);
+        self.warnings.extend(other.warnings);
+    }
+}
+
 impl Preparer {
     /// The claims of new instances. A resource that undoes an earlier one claims nothing, and neither does one with unknown parameters.
     pub(super) fn claims_of(&self, graph: &DesiredGraph, instances: &Instances) -> FreshClaims {
@@ -70,10 +100,11 @@ impl Preparer {
     }
 
     /// The disagreements of new claims with each other and with those of the rest of the graph.
-    pub(super) fn conflicts(&self, graph: &DesiredGraph, fresh: &FreshClaims) -> Vec<Finding> {
+    pub(super) fn conflicts(&self, graph: &DesiredGraph, fresh: &FreshClaims) -> Conflicts {
+        let mut conflicts = Conflicts::default();
         let is_whole = |claim: &Claim| claim.stake == Stake::Whole;
         if self.claims.by_place.is_empty() && fresh.iter().all(|(_, claims)| claims.iter().all(is_whole)) {
-            return Vec::new();
+            return conflicts;
         }
         let mut places: BTreeMap<(&str, &[u8]), (&Identity, Claimants)> = BTreeMap::new();
         for (id, claims) in fresh {
@@ -84,18 +115,87 @@ impl Preparer {
             }
         }
         let is_fresh: FxHashSet<&ResourceId> = fresh.iter().map(|(id, _)| id).collect();
-        let mut findings = Vec::new();
         // Two that disagree are one mistake, in however many places they do.
         let mut told: FxHashSet<(ResourceId, ResourceId)> = FxHashSet::default();
         for (place, mut claimants) in places.into_values() {
             self.add_staying(graph, place, &is_fresh, &mut claimants);
-            for (pair, finding) in disagreements(graph, place, &claimants) {
-                if told.insert(pair) {
-                    findings.push(finding);
+            for ((own, other), finding) in disagreements(graph, place, &claimants) {
+                if told.insert((own.id.clone(), other.id.clone())) {
+                    conflicts.add(own, other, finding);
                 }
             }
         }
-        findings
+        conflicts
+    }
+
+    /// The resources that manage one thing and decide different values of it, if one of them is new or changed.
+    pub(super) fn different_wishes(
+        &self,
+        graph: &DesiredGraph,
+        instances: &Instances,
+        fresh: &[(ResourceId, Interests)],
+    ) -> Conflicts {
+        let mut places: BTreeMap<(&str, Vec<u8>), BTreeSet<&ResourceId>> = BTreeMap::new();
+        let mut managed_by: FxHashMap<(&str, Vec<u8>), &ResourceId> = FxHashMap::default();
+        for (id, interests) in fresh {
+            for (identity, managed) in interests.managed() {
+                let aliases = (managed.aliases)(&identity.key);
+                let staying = aliases
+                    .iter()
+                    .flat_map(|key| self.edges.holders(identity.sort, key))
+                    .filter(|holder| self.stays(graph, holder));
+                let staying: Vec<&ResourceId> = staying.filter(|holder| *holder != id).collect();
+                let Some(key) = aliases.into_iter().next() else {
+                    continue;
+                };
+                let place = (identity.sort.name, key);
+                // By far the most are managed by one.
+                let first = *managed_by.entry(place.clone()).or_insert(id);
+                if first != id || !staying.is_empty() {
+                    let holders = places.entry(place).or_default();
+                    holders.extend(staying.into_iter().chain([first, id]));
+                }
+            }
+        }
+        let mut conflicts = Conflicts::default();
+        for ((_, key), holders) in places {
+            let holders = holders.into_iter().filter_map(|id| graph.resources.get(id));
+            let holders = holders.filter(|resource| !resource.meta.is_reversal && is_known(resource));
+            let decided: Vec<(&Arc<DesiredResource>, Decided)> = holders
+                .map(|resource| (resource, self.decided(resource, instances)))
+                .collect();
+            for (number, (own, values)) in decided.iter().enumerate() {
+                let earlier = &decided[..number];
+                let found = earlier
+                    .iter()
+                    .find_map(|(other, others)| Some((other, difference(values, others)?)));
+                if let Some((other, name)) = found {
+                    let what = format!("the {name} of {}", String::from_utf8_lossy(&key));
+                    let finding = Finding::disagreement(&what, (&own.id, own.span), (&other.id, other.span));
+                    conflicts.add(own, other, finding);
+                }
+            }
+        }
+        conflicts
+    }
+
+    /// The values that a resource decides of the thing that it manages.
+    fn decided(&self, resource: &Arc<DesiredResource>, instances: &Instances) -> Decided {
+        let decides = |resource: &dyn Resource| guarded("say what it decides", || resource.decides());
+        let decided = match instances.get(&resource.id) {
+            Some(made) => decides(made.instance.resource()),
+            None => match self.decode(resource) {
+                Ok((instance, ..)) => decides(instance.resource()),
+                Err(_) => return Decided::new(),
+            },
+        };
+        decided.unwrap_or_default().into_iter().collect()
+    }
+
+    /// Whether a resource of the last graph is in the new one as it was.
+    fn stays(&self, graph: &DesiredGraph, id: &ResourceId) -> bool {
+        let pair = self.last_input.resources.get(id).zip(graph.resources.get(id));
+        pair.is_some_and(|(old, new)| old.is_unchanged(new))
     }
 
     /// Adds the claims of resources that did not change.
@@ -106,12 +206,7 @@ impl Preparer {
         is_fresh: &FxHashSet<&ResourceId>,
         claimants: &mut Claimants,
     ) {
-        let stays = |id: &ResourceId| {
-            let old = self.last_input.resources.get(id);
-            let new = graph.resources.get(id);
-            let pair = old.zip(new);
-            !is_fresh.contains(id) && pair.is_some_and(|(old, new)| old.is_unchanged(new))
-        };
+        let stays = |id: &ResourceId| !is_fresh.contains(id) && self.stays(graph, id);
         let known = self.claims.by_place.get(place).into_iter().flatten();
         for (id, stake) in known.filter(|(id, _)| stays(id)) {
             claimants.insert(id.clone(), stake.clone());
@@ -138,12 +233,24 @@ fn claims(resource: &dyn Resource) -> Vec<Claim> {
     guarded("say what it decides", || resource.claims()).unwrap_or_default()
 }
 
+/// The first value that both decide, and differently.
+fn difference(values: &Decided, others: &Decided) -> Option<&'static str> {
+    let mut both = values
+        .iter()
+        .filter_map(|(name, value)| Some((*name, value, others.get(name)?)));
+    both.find(|(_, value, other)| value != other)
+        .map(|(name, ..)| name)
+}
+
+/// Two resources that disagree.
+type Pair<'g> = (&'g DesiredResource, &'g DesiredResource);
+
 /// The pairs of resources that disagree, each with its finding.
-fn disagreements(
-    graph: &DesiredGraph,
+fn disagreements<'g>(
+    graph: &'g DesiredGraph,
     place: &Identity,
     claimants: &Claimants,
-) -> Vec<((ResourceId, ResourceId), Finding)> {
+) -> Vec<(Pair<'g>, Finding)> {
     let mut findings = Vec::new();
     for (number, (id, stake)) in claimants.iter().enumerate() {
         let mut earlier = claimants.iter().take(number);
@@ -157,7 +264,6 @@ fn disagreements(
             .iter()
             .any(|resource| resource.parameters.iter().any(|(_, value)| value.is_sensitive()));
         let (id, other) = ((id, own.span), (other, others.span));
-        let pair = (id.0.clone(), other.0.clone());
         let finding = match (stake, other_stake) {
             (Stake::Whole, Stake::Part) => Finding::edits_a_whole(&shown(place, false), other, id),
             (Stake::Part, Stake::Whole) => Finding::edits_a_whole(&shown(place, false), id, other),
@@ -173,7 +279,7 @@ fn disagreements(
                 Finding::disagreement(&what, id, other)
             }
         };
-        findings.push((pair, finding));
+        findings.push(((&**own, &**others), finding));
     }
     findings
 }

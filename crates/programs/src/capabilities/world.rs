@@ -50,6 +50,9 @@ use mirror::Mirror;
 use secrets::Unreadable;
 pub use secrets::{KEYS, host_of_key, key_of};
 
+/// All watches notice the same outage within this time.
+const OUTAGE_IS_FOUND: Duration = Duration::from_secs(5);
+
 /// Within this all find out that the store has lost what it had.
 const SET_BACK_IS_FOUND: Duration = Duration::from_secs(60);
 
@@ -104,6 +107,8 @@ struct Member {
 struct Telling {
     reporter: Reporter,
     is_away: Mutex<bool>,
+    /// When the store was seen again.
+    seen_again: Mutex<Option<Instant>>,
     /// Whether it was reported that this host continues with a remembered state, and that it cannot remember.
     has_reported_recall: Mutex<bool>,
     has_reported_loss: Mutex<bool>,
@@ -143,9 +148,16 @@ impl Telling {
 
     fn back(&self) {
         if std::mem::take(&mut *self.is_away.lock()) {
+            *self.seen_again.lock() = Some(Instant::now());
             self.reporter
                 .say(Importance::Notice, "what hosts share is seen again");
         }
+    }
+
+    /// Whether an outage has just ended. Each watch notices it for itself, and the last one after the first one has recovered.
+    fn is_just_back(&self) -> bool {
+        let seen_again = *self.seen_again.lock();
+        !*self.is_away.lock() && seen_again.is_some_and(|since| since.elapsed() < OUTAGE_IS_FOUND)
     }
 
     /// Whoever follows something finds it out for itself.
@@ -215,6 +227,7 @@ impl SharedWorld {
                 telling: Arc::new(Telling {
                     reporter,
                     is_away: Mutex::default(),
+                    seen_again: Mutex::default(),
                     has_reported_recall: Mutex::default(),
                     has_reported_loss: Mutex::default(),
                     set_back: Mutex::default(),

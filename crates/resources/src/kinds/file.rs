@@ -217,6 +217,58 @@ impl Resource for File {
         is_whole.then(own).into_iter().collect()
     }
 
+    fn decides(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let mut decided = Vec::new();
+        let mut decide = |name, value: &[u8]| decided.push((name, value.to_vec()));
+        if self.is_absent() {
+            decide("state", b"absent");
+            return decided;
+        }
+        let sort: &[u8] = match (self.symlink, self.is_directory()) {
+            (true, _) => b"a symbolic link",
+            (_, true) => b"a directory",
+            _ => b"a file",
+        };
+        let fragments = self
+            .fragments
+            .iter()
+            .map(AbsolutePath::as_bytes)
+            .collect::<Vec<_>>();
+        let fragments = fragments.join(&b'\0');
+        // Whether two ways to give contents give the same contents is not known here.
+        let contents = [
+            ("content", self.content.as_ref().map(Text::as_bytes)),
+            (
+                "source",
+                Some(self.source.as_bytes()).filter(|source| !source.is_empty()),
+            ),
+            (
+                "fragments",
+                Some(&*fragments).filter(|fragments| !fragments.is_empty()),
+            ),
+        ];
+        let contents = contents.map(|(name, value)| Some((name, value?)));
+        // Without contents or a state nothing is made.
+        if self.state.is_some() || contents.iter().any(Option::is_some) {
+            decide("state", sort);
+        }
+        for (name, value) in contents.into_iter().flatten() {
+            decide(name, value);
+        }
+        // Clauses decide some of the bits.
+        if let Some(mode @ Mode::Octal(_)) = self.wanted_mode() {
+            decide("mode", mode.to_string().as_bytes());
+        }
+        let accounts = [("owner", "uid", &self.owner), ("group", "gid", &self.group)];
+        for (name, number, written) in accounts {
+            let is_number = Account::written(written).id.is_some();
+            if !written.is_empty() {
+                decide(if is_number { number } else { name }, written.as_bytes());
+            }
+        }
+        decided
+    }
+
     fn watches(&self) -> Vec<Watch> {
         let watch = |path: &[u8], depth, follow| {
             let path = path::absolute(path).ok()?;

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use setpoint_world::{Backoff, Change, Entry, Key, Revision, Selection, Store, StoreError, Watched};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::Telling;
 use super::memory::{Memory, WRITE_EVERY};
+
+/// A watch recovers within this time from an outage that is over.
+const LATE_NOTICE: Duration = Duration::from_secs(2);
 
 /// A part of the store.
 pub(super) struct Mirror {
@@ -86,7 +90,7 @@ async fn follow(
                             seen.entries = Some(Arc::new(entries));
                         }
                     });
-                    tokio::time::sleep(backoff.pause()).await;
+                    sleep(backoff.pause()).await;
                 }
             }
         };
@@ -99,9 +103,20 @@ async fn follow(
         });
         keeper.keep(&entries);
         let mut watch = store.watch(selection.clone(), revision);
+        // An outage that others have seen end already, and that this watch notices only now.
+        let mut late: Option<StoreError> = None;
         loop {
             let watched = tokio::select! {
-                watched = watch.next() => watched,
+                watched = watch.next() => {
+                    late = None;
+                    watched
+                }
+                () = sleep(LATE_NOTICE), if late.is_some() => {
+                    if let Some(error) = late.take() {
+                        telling.away(&error);
+                    }
+                    continue;
+                }
                 () = keeper.due() => {
                     keeper.write(&entries).await;
                     continue;
@@ -127,7 +142,10 @@ async fn follow(
                     break;
                 }
                 Watched::Away(error) => {
-                    telling.away(&error);
+                    match telling.is_just_back() {
+                        true => late = Some(error.clone()),
+                        false => telling.away(&error),
+                    }
                     seen.send_modify(|seen| seen.away = Some(error));
                 }
                 Watched::Back => {
