@@ -14,6 +14,7 @@ use setpoint_programs::failure::Failure;
 use setpoint_programs::module_policy::{Fetch, ModulePolicy};
 use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
 
+use crate::headings;
 use crate::later::CompileLater;
 use crate::output::Output;
 
@@ -31,28 +32,39 @@ pub(crate) enum LanguageArgument {
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProgramArguments {
-    /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code; or a model: a `.cf` file, or a directory with `project.yml`; or a graph: a `.yaml` file
+    /// Program (`.mcl`), model (`.cf`), graph (`.yaml`), or its directory
+    ///
+    /// A program is a `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code. A
+    /// model is a `.cf` file, or a directory with `project.yml`. A graph is a `.yaml` file.
     #[arg(value_name = "INPUT", num_args = 1..=3, required = true)]
     words: Vec<String>,
 
-    /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: modules/ below the prefix]
-    #[arg(long, value_name = "DIR")]
+    /// Directory of remote modules
+    ///
+    /// Ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: `modules/` in the state directory]
+    #[arg(long, value_name = "DIR", help_heading = headings::PROGRAM)]
     module_path: Option<String>,
 
-    /// Name of this host as the program sees it [default: the machine's]
-    #[arg(long, value_name = "NAME")]
+    /// Host name that the program uses [default: that of the machine]
+    #[arg(long, value_name = "NAME", help_heading = headings::PROGRAM)]
     hostname: Option<String>,
 
-    /// The language of the program [default: as its name says; a directory with a `project.yml` is a model, `cf`]
-    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    /// Language of the program
+    ///
+    /// [default: from the name of the input; a directory with a `project.yml` is a model, `cf`]
+    #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = headings::PROGRAM, hide_short_help = true)]
     lang: Option<LanguageArgument>,
 
-    /// Do not run the functions that modules of a model have in Python. Also the variable SETPOINT_NO_PYTHON
-    #[arg(long)]
+    /// Do not run the Python functions of a model
+    ///
+    /// Also the variable SETPOINT_NO_PYTHON
+    #[arg(long, help_heading = headings::PROGRAM, hide_short_help = true)]
     no_python: bool,
 
-    /// Of a model: what one of its inputs is, `domain=example.org`, `ports=[80, 443]`; can be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    /// Value for an input of a model; can be repeated
+    ///
+    /// For example `domain=example.org` or `ports=[80, 443]`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_assignment, help_heading = headings::PROGRAM)]
     input: Vec<(String, String)>,
 
     #[command(flatten)]
@@ -184,20 +196,26 @@ pub(crate) fn checked_hostname(given: Option<&str>) -> Result<String, Failure> {
 /// What is done about modules from elsewhere.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModuleArguments {
-    /// Fetch the modules that are imported by address and missing, with git
-    #[arg(long)]
+    /// Download missing modules with git
+    ///
+    /// These are the modules that are imported by address.
+    #[arg(long, help_heading = headings::PROGRAM)]
     download: bool,
 
-    /// With --download: replace modules that are there by their newest version
-    #[arg(long)]
+    /// With --download: update existing modules
+    #[arg(long, help_heading = headings::PROGRAM, hide_short_help = true)]
     update: bool,
 
-    /// End when imports were followed, and with --download modules fetched
-    #[arg(long)]
+    /// Exit after resolving imports
+    ///
+    /// With --download, exit after the modules are downloaded.
+    #[arg(long, help_heading = headings::PROGRAM, hide_short_help = true)]
     pub(crate) only_download: bool,
 
-    /// Take modules only as the lock file beside the program says
-    #[arg(long)]
+    /// Use only the module versions in the lock file
+    ///
+    /// The lock file is in the directory of the program.
+    #[arg(long, help_heading = headings::PROGRAM)]
     locked: bool,
 
     #[command(flatten)]
@@ -207,8 +225,8 @@ pub(crate) struct ModuleArguments {
 /// How long fetching may take.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DownloadPatience {
-    /// Seconds that git may take for one module
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seconds, default_value = "300")]
+    /// Timeout for one download, in seconds
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seconds, default_value = "300", help_heading = headings::PROGRAM, hide_short_help = true)]
     pub(crate) download_timeout: Duration,
 }
 

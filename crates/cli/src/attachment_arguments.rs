@@ -8,15 +8,19 @@ use setpoint_agent::metrics::ADDRESS;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::report::Reporter;
 
+use crate::headings;
+
 /// Whether figures are given to Prometheus, and where.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct MetricsArguments {
-    /// Give figures to Prometheus, as `http://127.0.0.1:9233/metrics`
-    #[arg(long)]
+    /// Serve Prometheus metrics at http://127.0.0.1:9233/metrics
+    #[arg(long, help_heading = headings::OUTPUT)]
     prometheus: bool,
 
-    /// Where to listen for it: an address of this machine and a port; port 0 is one that is free, and is said [default: 127.0.0.1:9233]
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "prometheus")]
+    /// Address of the metrics
+    ///
+    /// With port 0, a free port is chosen and printed [default: 127.0.0.1:9233]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "prometheus", help_heading = headings::OUTPUT, hide_short_help = true)]
     prometheus_listen: Option<String>,
 }
 
@@ -31,12 +35,16 @@ impl MetricsArguments {
 /// Whether the running graph is drawn, and where.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GraphvizArguments {
-    /// After each new graph, write it to FILE@HOSTNAME in the language of Graphviz, and a picture of it to FILE@HOSTNAME.png
-    #[arg(long, value_name = "FILE")]
+    /// Write each new graph to FILE@HOSTNAME, for Graphviz
+    ///
+    /// An image goes to FILE@HOSTNAME.png.
+    #[arg(long, value_name = "FILE", help_heading = headings::OUTPUT)]
     graphviz: Option<PathBuf>,
 
-    /// Which program of Graphviz makes the picture: dot, neato, twopi, circo, fdp, sfdp, patchwork or osage [default: dot]
-    #[arg(long, value_name = "NAME", requires = "graphviz")]
+    /// Graphviz program that draws the image
+    ///
+    /// dot, neato, twopi, circo, fdp, sfdp, patchwork or osage [default: dot]
+    #[arg(long, value_name = "NAME", requires = "graphviz", help_heading = headings::OUTPUT, hide_short_help = true)]
     graphviz_filter: Option<String>,
 }
 

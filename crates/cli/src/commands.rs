@@ -27,9 +27,10 @@ mod switches;
 mod tools;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::report::Importance;
 
@@ -37,7 +38,7 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Keeps a machine in the state that a program describes.
+/// Keeps Linux machines in the state that you declare.
 #[derive(Debug, Parser)]
 #[command(
     name = "setpoint",
@@ -82,9 +83,52 @@ enum Command {
     Tools(tools::Arguments),
 }
 
+/// Headings of the commands in `setpoint --help`.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Apply programs", &["run", "deploy"]),
+    (
+        "Control the running agent",
+        &["status", "events", "poke", "pause", "resume", "reload", "debug"],
+    ),
+    (
+        "Write programs",
+        &["check", "fmt", "graph", "cf", "modules", "docs", "explain", "lsp"],
+    ),
+    ("Manage a cluster", &["members", "keys", "rights"]),
+    (
+        "Prepare machines",
+        &["setup", "firstboot", "tools", "completions"],
+    ),
+];
+
 /// The command line's grammar, for completions and the reference.
 fn grammar() -> clap::Command {
-    Arguments::command()
+    let command = Arguments::command();
+    let template = help_template(&command);
+    command.help_template(template)
+}
+
+/// The help of `setpoint`, with the commands in groups. Clap has headings for options only.
+fn help_template(command: &clap::Command) -> String {
+    let heading = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        let _ = writeln!(groups, "{heading}{title}:{heading:#}");
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(
+                groups,
+                "  {literal}{:<11}{literal:#}  {about}",
+                command.get_name()
+            );
+        }
+        groups.push('\n');
+    }
+    let options = "Options:";
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{heading}{options}{heading:#}\n{{options}}"
+    )
 }
 
 /// All commands that are shown, each with those below it behind it, as `setpoint run`.
@@ -117,7 +161,10 @@ pub(crate) fn run(session: &Session, arguments: Vec<OsString>) -> u8 {
 fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> {
     let output = &session.output;
     let arguments = switches::without_values(&grammar(), arguments);
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let parsed = grammar()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, output),
     };

@@ -8,19 +8,25 @@ use setpoint_agent::prefix::{Prefix, PrefixChoice};
 use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
 
+use crate::headings;
+
 /// Which working directory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PrefixArguments {
-    /// Working directory, for state that outlives the process [default: /var/lib/setpoint/, or ~/.cache/setpoint/]
-    #[arg(long, value_name = "DIR", conflicts_with = "tmp_prefix")]
+    /// State directory
+    ///
+    /// It holds what must survive a restart [default: /var/lib/setpoint/, or ~/.cache/setpoint/ for other users]
+    #[arg(long, value_name = "DIR", conflicts_with = "tmp_prefix", help_heading = headings::RUN)]
     prefix: Option<PathBuf>,
 
-    /// Work in a new temporary directory, which goes away at the end
-    #[arg(long)]
+    /// Use a temporary state directory
+    ///
+    /// It is removed at exit.
+    #[arg(long, help_heading = headings::RUN)]
     tmp_prefix: bool,
 
-    /// Work in a temporary directory if the other one cannot be made
-    #[arg(long)]
+    /// Use a temporary state directory if the other one cannot be created
+    #[arg(long, help_heading = headings::RUN, hide_short_help = true)]
     allow_tmp_prefix: bool,
 }
 

@@ -11,50 +11,70 @@ use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
 use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
 
+use crate::headings;
 use crate::output::Output;
 
 /// The store that hosts share.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArguments {
-    /// Members of the etcd through which hosts share values, exports and elections: `https://host:2379`, several with commas between. Also the
-    /// variable SETPOINT_SEEDS [default: none, what is shared lies in a file below the prefix]
-    #[arg(long, value_name = "URL,…", value_parser = parse_addresses)]
+    /// Etcd endpoints, separated by commas: https://host:2379
+    ///
+    /// Hosts share values, exports and elections through etcd. Also the variable SETPOINT_SEEDS [default: none; a file in the state directory is used instead]
+    #[arg(long, value_name = "URL,…", value_parser = parse_addresses, help_heading = headings::CLUSTER)]
     seeds: Vec<String>,
 
-    /// What all keys in etcd begin with; several clusters can share one etcd [default: /setpoint]
-    #[arg(long, value_name = "TEXT", requires = "seeds")]
+    /// Prefix of all keys in etcd [default: /setpoint]
+    ///
+    /// Several clusters can share one etcd with different prefixes.
+    #[arg(long, value_name = "TEXT", requires = "seeds", help_heading = headings::CLUSTER, hide_short_help = true)]
     store_namespace: Option<String>,
 
-    /// Who must have signed etcd's certificate: a file in PEM. Also the variable ETCDCTL_CACERT
-    #[arg(long, value_name = "FILE")]
+    /// CA certificate for verifying etcd (PEM)
+    ///
+    /// Also the variable ETCDCTL_CACERT
+    #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
     store_ca: Option<String>,
 
-    /// The certificate of this host, in PEM; needs --store-key. Also the variable ETCDCTL_CERT
-    #[arg(long, value_name = "FILE")]
+    /// Client certificate (PEM); needs --store-key
+    ///
+    /// Also the variable ETCDCTL_CERT
+    #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
     store_cert: Option<String>,
 
-    /// The key of that certificate, in PEM. Also the variable ETCDCTL_KEY
-    #[arg(long, value_name = "FILE")]
+    /// Private key of the client certificate (PEM)
+    ///
+    /// Also the variable ETCDCTL_KEY
+    #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
     store_key: Option<String>,
 
-    /// The user of etcd that this host is. Also the variable ETCDCTL_USER, `NAME` or `NAME:PASSWORD`
-    #[arg(long, value_name = "NAME")]
+    /// Etcd user
+    ///
+    /// Also the variable ETCDCTL_USER, as `NAME` or `NAME:PASSWORD`
+    #[arg(long, value_name = "NAME", help_heading = headings::CLUSTER)]
     store_user: Option<String>,
 
-    /// A file with that user's password. Also the variable ETCDCTL_PASSWORD, with the password itself
-    #[arg(long, value_name = "FILE")]
+    /// File with the password of the etcd user
+    ///
+    /// The variable ETCDCTL_PASSWORD has the password itself.
+    #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER, hide_short_help = true)]
     store_password_file: Option<String>,
 
-    /// Reach etcd through this SSH server: `[ssh://]USER@HOST:PORT`; `root` and port 22 need not be said. Seeds are as it sees them
-    #[arg(long, value_name = "URL")]
+    /// Connect to etcd through this SSH server: USER@HOST:PORT
+    ///
+    /// Written as `[ssh://]USER@HOST:PORT`; the defaults are `root` and port 22. Give the endpoints as the SSH server reaches them.
+    #[arg(long, value_name = "URL", help_heading = headings::CLUSTER, hide_short_help = true)]
     ssh_url: Option<String>,
 
-    /// The key of that server, as `ssh-keyscan` shows it; also in the URL, `/?hostkey=KEY` [default: as ~/.ssh/known_hosts says]
-    #[arg(long, value_name = "KEY", requires = "ssh_url")]
+    /// Host key of the SSH server, as `ssh-keyscan` prints it
+    ///
+    /// You can also write it in the URL: `/?hostkey=KEY` [default: from ~/.ssh/known_hosts]
+    #[arg(long, value_name = "KEY", requires = "ssh_url", help_heading = headings::CLUSTER, hide_short_help = true)]
     ssh_hostkey: Option<String>,
 
-    /// The private key for that server [default: all ~/.ssh/id_* without passphrase, and those of the agent]
-    #[arg(long, value_name = "FILE", requires = "ssh_url")]
+    /// Private key for the SSH server
+    ///
+    /// [default: the keys ~/.ssh/id_* without a passphrase, and those of the agent]
+    #[arg(long, value_name = "FILE", requires = "ssh_url", help_heading = headings::CLUSTER, hide_short_help = true)]
     ssh_id: Option<String>,
 }
 

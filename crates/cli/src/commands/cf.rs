@@ -20,9 +20,9 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Look at a model (`.cf`): what it is, what it becomes, what it waits for
+/// Inspect a model (`.cf`)
 ///
-/// `check`, `graph` and `run` know models by themselves; what stands here is for models only.
+/// The commands `check`, `graph` and `run` also accept models. The commands below are for models only.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

@@ -25,12 +25,12 @@ use crate::exit_code;
 use crate::process::use_huge_pages;
 use crate::session::Session;
 
-/// Check a program: syntax, modules, names, types, values, resources, edges, layout
+/// Check a program without changing the machine
 ///
-/// The command asks this machine for nothing. Values that depend on a machine, such as facts, files and the time, stay unknown. Everything
-/// else is as in `setpoint run`.
+/// Checks syntax, modules, names, types, values, resources, edges and layout. Values that depend on a machine, such as facts, files
+/// and the time, stay unknown.
 ///
-/// A file that is not formatted is a warning; `setpoint fmt --check` is the one that fails.
+/// An unformatted file is a warning. Use `setpoint fmt --check` if it must be an error.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use super::grammar;
 use crate::exit_code;
 use crate::output::Output;
 
-/// Print the completions for a shell
+/// Print shell completions
 ///
 /// For example: `setpoint completions bash > /etc/bash_completion.d/setpoint`
 #[derive(Debug, Args)]

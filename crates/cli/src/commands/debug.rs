@@ -10,10 +10,10 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 
-/// Let a running `setpoint run` say more of some resources and functions
+/// Enable debug output for resources or functions
 ///
-/// As `setpoint run --debug` does, but while it runs: the lines are where its others are, and in `setpoint events`. Afterwards it prints of whom
-/// debug output is wanted.
+/// Works like `setpoint run --debug`, for an agent that already runs. The output goes to the log of the agent and to `setpoint
+/// events`. The command prints the active debug filters.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

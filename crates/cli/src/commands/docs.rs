@@ -21,10 +21,11 @@ use setpoint_value::{Class, FunctionSpec, Module};
 use crate::exit_code;
 use crate::session::Session;
 
-/// Print the reference of whatever has a name: kinds, parameters, functions, codes
+/// Print the reference of a kind, parameter, function or code
 ///
-/// A name, or a part of it, finds kinds, their parameters and constants, meta parameters, functions, modules, what models are given by the
-/// modules `std` and `setpoint`, rules of the linters, and codes of errors and warnings, these by their summaries too. What alone is found is shown in full, several things as a list.
+/// Pass a name or a part of a name. The command searches kinds, parameters, constants, meta parameters, functions, modules, the
+/// modules `std` and `setpoint` of models, lint rules, and the codes of errors and warnings with their summaries. It prints a
+/// single result in full, and several results as a list.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(super) struct Arguments {

@@ -17,10 +17,10 @@ use crate::prefix_arguments::ProcessArguments;
 use crate::session::Session;
 use crate::view::{Narrator, Verbosity};
 
-/// Show what a running `setpoint run` does
+/// Show the events of the running agent
 ///
-/// Prints the events that the process still has, the oldest first; with `--follow` also those that come. What it no longer has is
-/// told as a gap.
+/// Prints the events that the agent still has, the oldest first. With `--follow`, prints new events as well. A gap in the list
+/// means that older events were dropped.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Only events of these resources, `file[/etc/motd]`

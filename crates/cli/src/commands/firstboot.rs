@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(15);
 /// Enough to hear of a signal that has come already.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Run scripts once, at the first start of a machine
+/// Run first-boot scripts once
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

@@ -13,11 +13,11 @@ use crate::exit_code;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 
-/// Show the public keys of the hosts of a cluster, to which secrets are encrypted
+/// Show the public keys that secrets are encrypted to
 ///
-/// A host makes its key pair at its first start with `--seeds`, keeps the secret half in `keys/host.age` below its prefix, and tells the others this
-/// half. `remove HOST` takes away that of a host which is gone for good: those who keep secrets encrypt them anew, for the others alone, and `setpoint members`
-/// no longer says when it was seen last.
+/// At its first start with `--seeds`, each host creates a key pair. It keeps the private key in `keys/host.age` in its state
+/// directory, and publishes the public key. `remove HOST` removes the key of a host that is gone for good. Hosts that share
+/// secrets then encrypt them again for the remaining hosts. `setpoint members` also forgets when it last saw that host.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -23,9 +23,10 @@ use crate::output::Output;
 use crate::page;
 use crate::session::Session;
 
-/// Serve an editor: diagnostics while typing, completion, navigation, formatting
+/// Run the language server
 ///
-/// Editors start it and speak the Language Server Protocol with it, on standard input and output. It changes no file.
+/// Editors start this command. It speaks the Language Server Protocol on standard input and output: diagnostics while you type,
+/// completion, navigation and formatting. It changes no files.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: modules/ below the prefix]

@@ -17,10 +17,11 @@ use crate::exit_code;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 
-/// Show the hosts of a cluster, with the deploy that each runs and how it stands
+/// Show the hosts of a cluster and their deploys
 ///
-/// The deploy of a host with a program of its own is `own`. A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last. `remove HOST`
-/// removes everything that a host which is gone for good has left with the others: its key, the resources that it exports, its strings and its part in elections.
+/// For a host that runs its own program, the deploy is `own`. A host that exits disappears at once, and a host that is silent
+/// disappears after about 15 seconds. For hosts that are gone, the list shows when they were last seen. `remove HOST` removes
+/// everything that a host left behind: its key, its exports, its strings and its part in elections.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

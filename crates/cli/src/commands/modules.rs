@@ -16,10 +16,11 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Fetch, update and list the modules that a program imports by address
+/// Download, update and list remote modules
 ///
-/// They are git repositories, kept below `path` of the importing module's `metadata.yaml`, below --module-path, or below the
-/// working directory. Which commits they were at stands in a lock file beside the program.
+/// Remote modules are git repositories that a program imports by address. They are stored below `path` of the importing
+/// module's `metadata.yaml`, below --module-path, or in the state directory. A lock file in the directory of the program
+/// records the commits.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

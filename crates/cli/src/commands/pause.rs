@@ -10,9 +10,10 @@ use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 use crate::view::span_text;
 
-/// Let a running `setpoint run` change nothing until `setpoint resume`
+/// Pause repairs until `setpoint resume`
 ///
-/// What is under way comes to its end, and nothing new begins. What happens meanwhile is noticed, and looked at afterwards.
+/// Runs in progress finish, and no new runs start. The agent still notices changes, and checks the resources after `setpoint
+/// resume`.
 #[derive(Debug, Args)]
 pub(super) struct PauseArguments {
     /// Say nothing but what went wrong
@@ -23,7 +24,7 @@ pub(super) struct PauseArguments {
     process: ProcessArguments,
 }
 
-/// Let a running `setpoint run` go on after `setpoint pause`
+/// Resume repairs after `setpoint pause`
 #[derive(Debug, Args)]
 pub(super) struct ResumeArguments {
     /// Say nothing but what went wrong

@@ -10,9 +10,9 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 
-/// Let a running `setpoint run` look at resources again
+/// Check resources again now
 ///
-/// What has failed for good begins anew. If one of the resources is not there, nothing is done.
+/// Resources that have given up start again. If one of the named resources does not exist, the command does nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Which, `file[/etc/motd]`

@@ -9,7 +9,7 @@ use crate::exit_code;
 use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 
-/// Let a running `setpoint run` read its program again
+/// Reload the program of the running agent
 ///
 /// Waits until the new program is in use. If it is wrong, the old one stays in use, and the exit code is 1.
 #[derive(Debug, Args)]

@@ -13,12 +13,13 @@ use crate::rights::{Granted, HostRights, Roles, role_in_words};
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 
-/// Show or change who may do what in a cluster, as users and roles of its etcd
+/// Show or change the etcd users and roles of a cluster
 ///
-/// `grant HOST…` gives hosts what is their own: to run deploys, and to write their exports, strings, candidacies and report; no host can write what is another's,
-/// nor read what is exported to others. A host is the user of etcd with its name, by its certificate; a user that is not there is made, without a
-/// password. `grant --deploys USER…` lets people deploy. `revoke NAME…` takes all of it away. It takes a user of etcd that may change rights, `root`;
-/// etcd asks for users once `etcdctl auth enable` was said.
+/// `grant HOST…` allows hosts to run deploys, and to write their own exports, strings, candidacies and reports. A host cannot
+/// write the data of another host, and cannot read exports for other hosts. The etcd user of a host has the host's name, from
+/// its certificate. If the user does not exist, it is created without a password. `grant --deploys USER…` allows users to
+/// deploy. `revoke NAME…` removes all rights. You need an etcd user that can change rights, such as `root`. Etcd checks users
+/// only after `etcdctl auth enable`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -27,6 +27,7 @@ use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
 use crate::attachment_arguments::{GraphvizArguments, MetricsArguments};
 use crate::exit_code;
+use crate::headings;
 use crate::later::RunLater;
 use crate::output::End;
 use crate::prefix_arguments::PrefixArguments;
@@ -41,10 +42,10 @@ const MOST_BLOCKED: usize = 64;
 /// More runs at a time gain nothing, and each takes memory.
 const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 
-/// Keep this machine in the state that a program describes
+/// Apply a program and keep enforcing it
 ///
-/// Compiles the program, brings the machine into the state, and watches: what drifts is repaired, and when a value changes that
-/// the program depends on, what follows from it changes too. Ctrl-C stops; nothing is undone.
+/// Compiles the program, brings the machine into the declared state, and watches it. Setpoint repairs drift, and evaluates the
+/// program again when a value changes that it depends on. Ctrl-C stops the run and undoes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -56,108 +57,123 @@ pub(super) struct Arguments {
     #[command(flatten)]
     prefix: PrefixArguments,
 
-    /// Repair nothing, only say what would be repaired
-    #[arg(long)]
+    /// Change nothing; report what would change
+    #[arg(long, help_heading = headings::RUN)]
     noop: bool,
 
-    /// End as soon as the machine is right, or cannot be made so
-    #[arg(long, conflicts_with_all = ["converger_timeout", "converged_exit"])]
+    /// Exit when the machine has converged, or cannot converge
+    #[arg(long, conflicts_with_all = ["converger_timeout", "converged_exit"], help_heading = headings::RUN)]
     once: bool,
 
-    /// With --once: end with code 2 when something was repaired, or under --noop would have been
-    #[arg(long, requires = "once")]
+    /// With --once: exit with code 2 if something changed
+    ///
+    /// With --noop, exit with code 2 if something would change.
+    #[arg(long, requires = "once", help_heading = headings::RUN, hide_short_help = true)]
     detailed_exitcode: bool,
 
-    /// Seconds without activity after which the machine counts as converged; -1: never [default: -1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>)]
+    /// Seconds without activity until converged; -1: never
+    ///
+    /// [default: -1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>, help_heading = headings::RUN, hide_short_help = true)]
     converger_timeout: Option<i64>,
 
-    /// End when converged; needs --converger-timeout
-    #[arg(long)]
+    /// Exit when converged; needs --converger-timeout
+    #[arg(long, help_heading = headings::RUN, hide_short_help = true)]
     converged_exit: bool,
 
-    /// Append a line `true` or `false` to this file whenever that changes
-    #[arg(long, value_name = "FILE")]
+    /// Append `true` or `false` to this file when convergence changes
+    #[arg(long, value_name = "FILE", help_heading = headings::RUN, hide_short_help = true)]
     converger_status_file: Option<PathBuf>,
 
-    /// End with an error after so many seconds; 0: never
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<u64>)]
+    /// Exit with an error after N seconds; 0: no limit
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<u64>, help_heading = headings::RUN)]
     max_runtime: Option<u64>,
 
-    /// Let at most N resources run at the same time, by a semaphore `:N` on each of them
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>)]
+    /// Maximum number of resources that run at the same time
+    ///
+    /// It is a semaphore `:N` on every resource.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>, help_heading = headings::ENGINE)]
     sema: Option<i64>,
 
-    /// Runs that may be under way at the same time
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = DEFAULT_JOBS, value_parser = parse_whole::<NonZeroU32>)]
+    /// Maximum number of runs in progress
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = DEFAULT_JOBS, value_parser = parse_whole::<NonZeroU32>, help_heading = headings::ENGINE, hide_short_help = true)]
     jobs: NonZeroU32,
 
-    /// How often resources that do not say are tried again; -1: forever
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i16>)]
+    /// Default for `Meta:retry`; -1: no limit
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i16>, help_heading = headings::ENGINE)]
     meta_retry: Option<i16>,
 
-    /// Milliseconds between the tries of resources that do not say
-    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = parse_whole::<u64>)]
+    /// Default for `Meta:delay`, in milliseconds
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = parse_whole::<u64>, help_heading = headings::ENGINE)]
     meta_delay: Option<u64>,
 
-    /// Make no automatic edges
-    #[arg(long)]
+    /// Add no automatic edges
+    #[arg(long, help_heading = headings::ENGINE)]
     no_autoedges: bool,
 
-    /// Group nothing
-    #[arg(long)]
+    /// Do not group resources
+    #[arg(long, help_heading = headings::ENGINE)]
     no_autogroup: bool,
 
-    /// Stay with the first graph: changed values make no new one
-    #[arg(long, alias = "no-watch")]
+    /// Keep the first graph, even if values change later
+    #[arg(long, alias = "no-watch", help_heading = headings::ENGINE)]
     no_stream_watch: bool,
 
-    /// Run this command with `true` or `false` as its argument whenever that changes
-    #[arg(long, value_name = "CMD")]
+    /// Run this command with `true` or `false` when convergence changes
+    #[arg(long, value_name = "CMD", help_heading = headings::RUN, hide_short_help = true)]
     converger_command: Option<String>,
 
-    /// Leave the kernel's limits for watching files as they are
-    #[arg(long)]
+    /// Do not raise the kernel limits for file watches
+    #[arg(long, help_heading = headings::ENGINE, hide_short_help = true)]
     no_raise_limits: bool,
 
-    /// Print everything that happens as JSON, one object a line
-    #[arg(long)]
+    /// Print events as JSON lines
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 
-    /// Read the program again when its files change, as SIGHUP makes it do without a terminal. A model is read again without this, unless `--no-stream-watch` is given
-    #[arg(long, conflicts_with = "once")]
+    /// Reload the program when its files change
+    ///
+    /// SIGHUP does the same without a terminal. A model is always reloaded, unless you pass `--no-stream-watch`.
+    #[arg(long, conflicts_with = "once", help_heading = headings::RUN)]
     watch: bool,
 
-    /// Say more: what is right and why it is looked at; twice: every step
-    #[arg(short, long, action = clap::ArgAction::Count)]
+    /// Print more: unchanged resources; -vv: every step
+    #[arg(short, long, action = clap::ArgAction::Count, help_heading = headings::OUTPUT)]
     verbose: u8,
 
-    /// Say what helps to search for a mistake: of all, or of these kinds and resources; of functions (`os.readfile`) only when they are named, with what they give
-    #[arg(long, value_name = "WHOM,…", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// Print debug output for everything, or for these kinds and resources
+    ///
+    /// Functions (`os.readfile`) print their results only if you name them.
+    #[arg(long, value_name = "WHOM,…", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = headings::OUTPUT)]
     debug: Option<DebugSelection>,
 
-    /// Say only what goes wrong
-    #[arg(short, long, conflicts_with = "verbose")]
+    /// Print warnings and errors only
+    #[arg(short, long, conflicts_with = "verbose", help_heading = headings::OUTPUT)]
     quiet: bool,
 
-    /// Of a model: facts of resources from a JSON file, `{"web1": {"file[/etc/motd]": {"size": 12}}}`, which is followed. They count more
-    /// than what resources publish
-    #[arg(long, value_name = "FILE")]
+    /// Facts for a model, from a JSON file
+    ///
+    /// For example `{"web1": {"file[/etc/motd]": {"size": 12}}}`. The file is watched. These facts override the facts that resources publish.
+    #[arg(long, value_name = "FILE", help_heading = headings::PROGRAM, hide_short_help = true)]
     facts: Option<PathBuf>,
 
     #[command(flatten)]
     store: StoreArguments,
 
-    /// With --seeds: keep this host by this program alone. It is not published, and what others publish is not run
-    #[arg(long)]
+    /// Run only this program; publish and follow no deploys
+    ///
+    /// Applies with --seeds.
+    #[arg(long, help_heading = headings::CLUSTER)]
     no_deploy: bool,
 
-    /// Stay with the first deploy
-    #[arg(long)]
+    /// Keep the first deploy
+    #[arg(long, help_heading = headings::CLUSTER, hide_short_help = true)]
     no_deploy_watch: bool,
 
-    /// With `empty` and --seeds: do not run the deploy that is there, only those to come
-    #[arg(long)]
+    /// With `empty`: ignore the current deploy, run later ones
+    ///
+    /// Applies with --seeds.
+    #[arg(long, help_heading = headings::CLUSTER, hide_short_help = true)]
     wait: bool,
 
     #[command(flatten)]

@@ -15,7 +15,7 @@ pub(super) use dependencies::packages_of;
 
 use crate::session::Session;
 
-/// Prepare a machine: the packages that are called, the unit that runs, scripts for a first start
+/// Prepare a machine: packages, service unit, first-boot scripts
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

@@ -18,11 +18,12 @@ use crate::output::Output;
 use crate::prefix_arguments::ProcessArguments;
 use crate::view::span_text;
 
-/// Show how a running `setpoint run` keeps this machine
+/// Show the state of the running agent
 ///
-/// Says whether everything is right, and if not, what is wrong, since when, why, and what waits for it. The exit code says the
-/// same: 0 everything is right; 1 something has failed, is blocked or does not answer, or the newest program is wrong; 2 something is
-/// wrong and would be repaired but for `--noop`; 3 something is still under way, or there is a pause; 4 no process runs, or it gives no answer.
+/// Prints whether the machine is in the desired state. If it is not, prints which resources have failed, since when and why,
+/// and which resources wait for them. Exit codes: 0, the machine is in the desired state; 1, a resource has failed, is blocked
+/// or does not respond, or the newest program is invalid; 2, a resource has drifted and `--noop` prevents the repair; 3, work
+/// is in progress, or the agent is paused; 4, no agent runs, or it does not respond.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Only these resources, `file[/etc/motd]`

@@ -8,7 +8,7 @@ use setpoint_programs::failure::Failure;
 
 use crate::session::Session;
 
-/// Do a single task on this machine
+/// Run one-off maintenance tasks
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

@@ -55,6 +55,66 @@ fn without_a_command_the_help_is_shown_and_help_is_a_command_too() {
     assert!(licence.stdout.contains("Apache License, Version 2.0") && licence.stdout.contains("MIT"));
 }
 
+/// The lines of a help that are not indented and end in a colon.
+fn headings(help: &str) -> Vec<&str> {
+    let lines = help.lines().filter(|line| !line.starts_with(' '));
+    lines.filter_map(|line| line.strip_suffix(':')).collect()
+}
+
+#[test]
+fn the_short_help_of_run_fits_a_screen_and_the_long_one_has_every_option() {
+    let place = Hermetic::new();
+    let [short, long] = ["-h", "--help"].map(|flag| setpoint(&place, &["run", flag]).stdout);
+    assert!(short.lines().count() <= 60, "{short}");
+    let groups = ["Program", "Run", "Engine", "Output", "Cluster"];
+    for help in [&short, &long] {
+        assert_eq!(
+            headings(help),
+            [&["Arguments", "Options"][..], &groups].concat(),
+            "{help}"
+        );
+    }
+    let options = |help: &str| {
+        let words = help
+            .split([' ', '\n', '[', ','])
+            .filter(|word| word.starts_with("--"));
+        words
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let rare = options(&long).difference(&options(&short)).count();
+    assert!(
+        options(&long).is_superset(&options(&short)) && rare > 10,
+        "{long}"
+    );
+}
+
+#[test]
+fn every_command_is_under_one_heading() {
+    let place = Hermetic::new();
+    let help = setpoint(&place, &["-h"]).stdout;
+    let commands = |text: &str| {
+        let words = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let words = words.filter(|word| !word.is_empty() && !word.starts_with('-'));
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shown = commands(&help);
+    let mut sorted = shown.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(shown.len(), sorted.len(), "{help}");
+    let completions = setpoint(&place, &["completions", "fish"]).stdout;
+    let all: std::collections::BTreeSet<&str> = completions
+        .lines()
+        .filter(|line| line.contains("needs_command") && line.contains(" -a \""))
+        .filter_map(|line| line.split(" -a \"").nth(1)?.split('"').next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert_eq!(sorted, all.into_iter().collect::<Vec<_>>(), "{completions}");
+}
+
 #[test]
 fn flags_stand_before_and_behind_the_word_for_the_language() {
     let place = Hermetic::new();
