@@ -45,7 +45,7 @@ pub(crate) struct ProgramArguments {
     #[arg(long, value_name = "DIR", help_heading = headings::PROGRAM)]
     module_path: Option<String>,
 
-    /// Host name that the program uses [default: that of the machine]
+    /// Host name that the program uses [default: name of the machine]
     #[arg(long, value_name = "NAME", help_heading = headings::PROGRAM)]
     hostname: Option<String>,
 
