@@ -211,17 +211,34 @@ fn a_timer_makes_a_periodic_job() {
 fn two_files_with_one_path_are_named_and_do_not_go_on_for_ever() {
     let place = Hermetic::new();
     let name = place.path("file").display().to_string();
+    let source = place.write("source", "two").display().to_string();
     // The same path, also in another spelling.
     for spelling in [
         name.clone(),
         name.replacen('/', "//", 1),
         name.replace("/file", "/./file"),
     ] {
-        let program = format!(
-            "file \"{name}\" {{\n\tcontent => \"one\",\n}}\nfile \"other\" {{\n\tpath => \"{spelling}\",\n\tcontent => \"two\",\n}}\n"
+        let program = |contents: &str| {
+            let text = format!(
+                "file \"{name}\" {{\n\tcontent => \"one\",\n}}\nfile \"other\" {{\n\tpath => \"{spelling}\",\n\t{contents},\n}}\n"
+            );
+            place.write("p.mcl", text).display().to_string()
+        };
+        let refused = run(&place, &["--once", &program("content => \"two\"")]);
+        assert!(
+            refused.stderr.contains("wants something else of the content of"),
+            "{}",
+            refused.stderr
         );
-        let program = place.write("p.mcl", program).display().to_string();
-        let finished = run(&place, &["--once", &program]);
+        assert_eq!((refused.code, place.path("file").exists()), (1, false));
+        // The contents of a source are not known before the run.
+        let finished = run(
+            &place,
+            &[
+                "--once",
+                &program(&format!("source => \"{source}\",\n\tstate => \"exists\"")),
+            ],
+        );
         let names = "`file[$DIR/file]` and `file[other]` manage the same path";
         assert!(finished.stderr.contains(names), "{}", finished.stderr);
         assert!(
@@ -230,5 +247,6 @@ fn two_files_with_one_path_are_named_and_do_not_go_on_for_ever() {
             finished.stderr
         );
         assert_eq!(finished.code, 1, "{}", finished.stderr);
+        std::fs::remove_file(place.path("file")).expect("it was made");
     }
 }

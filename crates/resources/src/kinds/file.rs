@@ -248,8 +248,8 @@ impl Resource for File {
             ),
         ];
         let contents = contents.map(|(name, value)| Some((name, value?)));
-        // Without contents or a state nothing is made.
-        if self.state.is_some() || contents.iter().any(Option::is_some) {
+        // Without contents or a state nothing is made, and from a source nothing is made without a state.
+        if self.state.is_some() || self.content.is_some() || !self.fragments.is_empty() {
             decide("state", sort);
         }
         for (name, value) in contents.into_iter().flatten() {
