@@ -43,7 +43,7 @@ const SECTIONS: &[Section] = &[
         ),
     },
     Section {
-        heading: "A job every night",
+        heading: "A nightly job",
         prepare: "mkdir -p /var/backups",
         done: (
             "systemctl is-active backup.timer; systemctl start backup.service; ls /var/backups/etc.tar",
@@ -51,7 +51,7 @@ const SECTIONS: &[Section] = &[
         ),
     },
     Section {
-        heading: "Parameters of the kernel",
+        heading: "Kernel parameters",
         prepare: "true",
         done: (
             "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/all/rp_filter; cat /etc/sysctl.d/99-net.core.somaxconn.conf",
@@ -59,7 +59,7 @@ const SECTIONS: &[Section] = &[
         ),
     },
     Section {
-        heading: "An sshd that lets nobody in by password",
+        heading: "An SSH server without passwords",
         prepare: "true",
         done: (
             "systemctl is-active ssh; grep -c no$ /etc/ssh/sshd_config.d/10-hardened.conf",
@@ -67,7 +67,7 @@ const SECTIONS: &[Section] = &[
         ),
     },
     Section {
-        heading: "A swap of versions",
+        heading: "A pinned version",
         prepare: "apt-get -q -y install app=1.4.1 > /dev/null; systemctl start app",
         done: ("cat /run/app.version; apt-mark showhold", "1.4.2\napp"),
     },
