@@ -22,7 +22,7 @@ pub(crate) struct Snippet {
 pub(crate) fn snippets() -> Vec<Snippet> {
     let root = repository();
     let mut pages = Vec::new();
-    for directory in ["docs", "docs/guide", "docs/reference/language"] {
+    for directory in ["docs", "docs/guide", "docs/operate", "docs/reference/language"] {
         let entries = std::fs::read_dir(root.join(directory)).expect("the book is there");
         let paths = entries.flatten().map(|entry| entry.path());
         pages.extend(paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
