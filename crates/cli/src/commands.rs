@@ -55,6 +55,7 @@ struct Arguments {
     command: Option<Command>,
 }
 
+/// The commands. Each is also in one of the [`GROUPS`].
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
@@ -160,8 +161,9 @@ pub(crate) fn run(session: &Session, arguments: Vec<OsString>) -> u8 {
 
 fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> {
     let output = &session.output;
-    let arguments = switches::without_values(&grammar(), arguments);
-    let parsed = grammar()
+    let command_line = grammar();
+    let arguments = switches::without_values(&command_line, arguments);
+    let parsed = command_line
         .try_get_matches_from(arguments)
         .and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {

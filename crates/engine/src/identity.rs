@@ -24,7 +24,7 @@ pub struct Sort {
 /// Whether the key that is wanted (first) is met by the one that a resource has (second).
 pub type Match = fn(&[u8], &[u8]) -> bool;
 
-/// Marks a sort that only one resource should manage. Several cause a warning and no error, because they may agree.
+/// Marks a sort that only one resource should manage. Several cause a warning, and an error if they decide different values.
 #[derive(Debug, Clone, Copy)]
 pub struct Managed {
     /// As users call it: `path`.

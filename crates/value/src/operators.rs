@@ -2,8 +2,8 @@
 //! name that a program could redefine.
 
 use crate::{
-    CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterDoc, ParameterFlags, TooLarge, Type, Value,
-    equals, less, ranges,
+    CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterDoc, ParameterFlags, Refinement, TooLarge,
+    Type, Value, equals, less, ranges,
 };
 
 /// All of them, for documentation and tests.
@@ -85,7 +85,7 @@ macro_rules! operator {
 
 operator!(
     /// `a + b`: sum, or concatenation of strings. Overflow of ints is catchable.
-    ADD, "+", "func(?1: str | int | float, ?1) ?1", refined ranges::sum, add
+    ADD, "+", "func(?1: str | int | float, ?1) ?1", refined range_or_beginning, add
 );
 operator!(
     /// `a - b`.
@@ -154,7 +154,7 @@ pub static CONTAINS: FunctionSpec =
         );
 /// One string after another, and the function `concat`; what an interpolated string is made of.
 pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str, b str) str"], add)
-    .refined_by(ranges::sum)
+    .refined_by(beginning)
     .documented(
         "The bytes of `a`, then those of `b`.",
         &[
@@ -220,6 +220,27 @@ fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
             }
         }
         _ => arithmetic(arguments, i64::checked_add, |a, b| a + b),
+    }
+}
+
+/// The refinement of `a + b`: a range for numbers, a prefix for texts.
+fn range_or_beginning(arguments: &[Value], ty: &Type) -> Refinement {
+    match ty {
+        Type::Str => beginning(arguments, ty),
+        _ => ranges::sum(arguments, ty),
+    }
+}
+
+/// Two texts begin as the first one does.
+fn beginning(arguments: &[Value], _: &Type) -> Refinement {
+    match arguments {
+        [Value::Str(a), Value::Unknown(_)] => Refinement::not_null().with_prefix(a.clone()),
+        [Value::Unknown(a), _] => Refinement {
+            not_null: true,
+            prefix: a.refinement.prefix.clone(),
+            ..Refinement::default()
+        },
+        _ => Refinement::not_null(),
     }
 }
 
@@ -344,4 +365,18 @@ fn bool_at(arguments: &[Value], index: usize) -> Result<bool, CallError> {
 /// What inference excludes.
 fn mismatch() -> CallError {
     CallError::fatal("the operand types do not fit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_text_is_that_of_its_first_part() {
+        let of = |a: Value| beginning(&[a, Value::unknown(Type::Str)], &Type::Str).to_string();
+        assert_eq!(of(Value::str("host: ")), "not null, begins with \"host: \"");
+        let begun = Value::refined(Type::Str, Refinement::not_null().with_prefix("a/"));
+        assert_eq!(of(begun), "not null, begins with \"a/\"");
+        assert_eq!(of(Value::unknown(Type::Str)), "not null");
+    }
 }

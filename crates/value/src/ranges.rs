@@ -4,10 +4,8 @@
 //! become. A float can be NaN, which is in no range. So there is a range only if the operands cannot make a NaN: an operand with a
 //! bound is not NaN, and infinity minus infinity and zero times infinity have no range.
 
+use crate::refine::EXACT;
 use crate::{Bound, Refinement, Type, Value, number_range};
-
-/// Above this an int is no longer exact as a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The numbers that an operand can be, both ends included; infinite where nothing is certain.
 #[derive(Debug, Clone, Copy)]
@@ -89,20 +87,9 @@ fn of_one(arguments: &[Value], range: impl FnOnce(Range) -> Refinement) -> Refin
     .unwrap_or_else(Refinement::not_null)
 }
 
-/// Of `a + b`; of texts, that it begins as `a` does.
+/// Of `a + b`.
 #[must_use]
-pub fn sum(arguments: &[Value], ty: &Type) -> Refinement {
-    if *ty == Type::Str {
-        return match arguments {
-            [Value::Str(a), Value::Unknown(_)] => Refinement::not_null().with_prefix(a.clone()),
-            [Value::Unknown(a), _] => Refinement {
-                not_null: true,
-                prefix: a.refinement.prefix.clone(),
-                ..Refinement::default()
-            },
-            _ => Refinement::not_null(),
-        };
-    }
+pub fn sum(arguments: &[Value], _: &Type) -> Refinement {
     of_two(arguments, |a, b| {
         let is_certain = !(a.can_be_infinite() && b.can_be_infinite());
         is_certain.then(|| between(a.least + b.least, a.greatest + b.greatest))
@@ -326,14 +313,5 @@ mod tests {
             shown(sum, &[positive(), Value::float(2.0)]),
             "not null, at least 2"
         );
-    }
-
-    #[test]
-    fn the_beginning_of_a_text_is_that_of_its_first_part() {
-        let of = |a: Value| shown(sum, &[a, Value::unknown(Type::Str)]);
-        assert_eq!(of(Value::str("host: ")), "not null, begins with \"host: \"");
-        let begun = Value::refined(Type::Str, Refinement::not_null().with_prefix("a/"));
-        assert_eq!(of(begun), "not null, begins with \"a/\"");
-        assert_eq!(of(Value::unknown(Type::Str)), "not null");
     }
 }

@@ -11,7 +11,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::{Bound, Equality, Refinement, Set, Str, Type, Value, conforms, equals};
 
 /// Above this an int is no longer exact as a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A list whose length is certain becomes a list of unknowns up to this length.
 const LONGEST_COLLAPSED: usize = 1024;

@@ -26,6 +26,9 @@ pub(super) struct Claims {
 /// The claims of resources that are new or changed.
 pub(super) type FreshClaims = Vec<(ResourceId, Vec<Claim>)>;
 
+/// Something that one resource should manage: the name of its sort, and its key.
+type Thing = (&'static str, Vec<u8>);
+
 /// The values that a resource decides, by name.
 type Decided = BTreeMap<&'static str, Vec<u8>>;
 
@@ -135,40 +138,16 @@ impl Preparer {
         instances: &Instances,
         fresh: &[(ResourceId, Interests)],
     ) -> Conflicts {
-        let mut places: BTreeMap<(&str, Vec<u8>), BTreeSet<&ResourceId>> = BTreeMap::new();
-        let mut managed_by: FxHashMap<(&str, Vec<u8>), &ResourceId> = FxHashMap::default();
-        for (id, interests) in fresh {
-            for (identity, managed) in interests.managed() {
-                let aliases = (managed.aliases)(&identity.key);
-                let staying = aliases
-                    .iter()
-                    .flat_map(|key| self.edges.holders(identity.sort, key))
-                    .filter(|holder| self.stays(graph, holder));
-                let staying: Vec<&ResourceId> = staying.filter(|holder| *holder != id).collect();
-                let Some(key) = aliases.into_iter().next() else {
-                    continue;
-                };
-                let place = (identity.sort.name, key);
-                // By far the most are managed by one.
-                let first = *managed_by.entry(place.clone()).or_insert(id);
-                if first != id || !staying.is_empty() {
-                    let holders = places.entry(place).or_default();
-                    holders.extend(staying.into_iter().chain([first, id]));
-                }
-            }
-        }
         let mut conflicts = Conflicts::default();
-        for ((_, key), holders) in places {
+        for ((_, key), holders) in self.managed_twice(graph, fresh) {
             let holders = holders.into_iter().filter_map(|id| graph.resources.get(id));
             let holders = holders.filter(|resource| !resource.meta.is_reversal && is_known(resource));
             let decided: Vec<(&Arc<DesiredResource>, Decided)> = holders
                 .map(|resource| (resource, self.decided(resource, instances)))
                 .collect();
             for (number, (own, values)) in decided.iter().enumerate() {
-                let earlier = &decided[..number];
-                let found = earlier
-                    .iter()
-                    .find_map(|(other, others)| Some((other, difference(values, others)?)));
+                let mut earlier = decided[..number].iter();
+                let found = earlier.find_map(|(other, others)| Some((other, difference(values, others)?)));
                 if let Some((other, name)) = found {
                     let what = format!("the {name} of {}", String::from_utf8_lossy(&key));
                     let finding = Finding::disagreement(&what, (&own.id, own.span), (&other.id, other.span));
@@ -177,6 +156,37 @@ impl Preparer {
             }
         }
         conflicts
+    }
+
+    /// The things that several resources manage, if one of these is new or changed.
+    fn managed_twice<'a>(
+        &'a self,
+        graph: &DesiredGraph,
+        fresh: &'a [(ResourceId, Interests)],
+    ) -> BTreeMap<Thing, BTreeSet<&'a ResourceId>> {
+        let mut managed_by: FxHashMap<Thing, &ResourceId> = FxHashMap::default();
+        let mut twice: BTreeMap<Thing, BTreeSet<&ResourceId>> = BTreeMap::new();
+        for (id, interests) in fresh {
+            for (identity, managed) in interests.managed() {
+                let aliases = (managed.aliases)(&identity.key);
+                let staying: Vec<&ResourceId> = aliases
+                    .iter()
+                    .flat_map(|key| self.edges.holders(identity.sort, key))
+                    .filter(|holder| *holder != id && self.stays(graph, holder))
+                    .collect();
+                let Some(key) = aliases.into_iter().next() else {
+                    continue;
+                };
+                let thing = (identity.sort.name, key);
+                // Nearly all things are managed by one resource.
+                let first = *managed_by.entry(thing.clone()).or_insert(id);
+                if first != id || !staying.is_empty() {
+                    let holders = twice.entry(thing).or_default();
+                    holders.extend(staying.into_iter().chain([first, id]));
+                }
+            }
+        }
+        twice
     }
 
     /// The values that a resource decides of the thing that it manages.

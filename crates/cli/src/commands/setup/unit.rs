@@ -30,7 +30,7 @@ pub(super) struct Actions {
     #[arg(long)]
     enable: bool,
 
-    /// Start it now, and wait until it is ready; one that runs with another unit than was written is started anew
+    /// Start it now, and wait until it is ready; if it runs with another unit, restart it
     #[arg(long)]
     start: bool,
 
