@@ -151,7 +151,11 @@ pub trait Elections: Send + Sync {
     /// When the store cannot be written.
     async fn withdraw(&self, namespace: &str) -> Result<(), Failure>;
 
-    /// Follows a namespace for a resource: its own candidacy and the result, and decides with the others as long as this host stands.
+    /// Has this host take part in deciding if it stands, and waits a few seconds until hosts have decided with its candidacy, or without it. Where
+    /// nobody decides, a warning says so.
+    async fn elect(&self, namespace: &str, candidacy: Option<Candidacy>);
+
+    /// Follows a namespace for a resource: its own candidacy and the result.
     ///
     /// # Errors
     /// When the store cannot be followed.

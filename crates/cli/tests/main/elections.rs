@@ -73,6 +73,22 @@ fn who_persists_or_has_time_left_still_counts() {
 }
 
 #[test]
+fn a_single_run_ends_after_hosts_have_decided() {
+    let place = place();
+    let chosen_after = |options: &str| {
+        let finished = run(&place, "db", &["--once"], &stands(options));
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        let reads = stands("").replace("schedule \"leader\" {\n\t\n}\n", "");
+        let finished = run(&place, "web", &["--once"], &reads);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        std::fs::read_to_string(place.path("web.says")).expect("the program wrote it")
+    };
+    assert_eq!(chosen_after("persist => true,"), "db");
+    assert_eq!(chosen_after("persist => true,"), "db", "again");
+    assert_eq!(chosen_after("withdraw => true,"), "", "nobody stands");
+}
+
+#[test]
 fn who_may_not_change_anything_does_not_stand() {
     let place = place();
     let finished = run(&place, "db", &["--once", "--noop"], &stands(""));

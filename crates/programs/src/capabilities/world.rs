@@ -114,6 +114,8 @@ struct Telling {
     has_reported_loss: Mutex<bool>,
     /// When it was told that the store has lost what it had.
     set_back: Mutex<Option<Instant>>,
+    /// The namespaces of which it was told that nobody decides.
+    undecided: Mutex<BTreeSet<String>>,
     /// Which secrets this host cannot read, and that was told.
     unreadable: Mutex<BTreeSet<Key>>,
 }
@@ -183,6 +185,23 @@ impl Telling {
         self.reporter.say(Importance::Info, text);
     }
 
+    fn is_undecided(&self, namespace: &str) -> bool {
+        self.undecided.lock().contains(namespace)
+    }
+
+    fn undecided(&self, namespace: &str) {
+        if self.undecided.lock().insert(namespace.to_owned()) {
+            let text = format!(
+                "no host has decided who is chosen for {namespace}: a host that has the right to decide must stand for it"
+            );
+            self.reporter.warning(visible(&text));
+        }
+    }
+
+    fn decided(&self, namespace: &str) {
+        self.undecided.lock().remove(namespace);
+    }
+
     /// Something that others encrypted cannot be read here. It may be, when they have seen this host's key.
     fn unreadable(&self, key: &Key, why: &Unreadable) {
         if self.unreadable.lock().insert(key.clone()) {
@@ -231,6 +250,7 @@ impl SharedWorld {
                     has_reported_recall: Mutex::default(),
                     has_reported_loss: Mutex::default(),
                     set_back: Mutex::default(),
+                    undecided: Mutex::default(),
                     unreadable: Mutex::default(),
                 }),
                 runtime: Some(runtime),

@@ -115,6 +115,10 @@ impl Resource for Schedule {
             (recorded, wanted) => recorded.is_none() && wanted.is_none(),
         };
         if is_right {
+            // A process that stood before this one may have ended before anybody decided.
+            if apply.may_repair() {
+                elections.elect(namespace, wanted).await;
+            }
             return Ok(());
         }
         let is = recorded.map_or(DriftValue::Absent, |recorded| {
@@ -131,6 +135,7 @@ impl Resource for Schedule {
                 Some(candidacy) => elections.stand(namespace, candidacy).await?,
                 None => elections.withdraw(namespace).await?,
             }
+            elections.elect(namespace, wanted).await;
         }
         Ok(())
     }

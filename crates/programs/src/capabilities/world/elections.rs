@@ -38,6 +38,9 @@ const CANDIDATE_LIVES: Duration = Duration::from_secs(10);
 /// The same on one machine, where the system tells that a process has ended.
 const PROCESS_LIVES: Duration = Duration::from_secs(1);
 
+/// How long a host waits for the decision: longer than until another one decides in the place of one that is silent.
+const DECIDED_WITHIN: Duration = Duration::from_secs(5);
+
 /// How long until a host that may not decide asks again whether it may.
 const ASK_AGAIN: Duration = Duration::from_secs(300);
 
@@ -116,15 +119,12 @@ impl Elections for SharedWorld {
 
     async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure> {
         let member = &self.member;
-        member.begin_deciding();
         let stood = member.stand(namespace, candidacy).await;
         stood.map_err(|error| failed("stand for", namespace, error))
     }
 
     async fn withdraw(&self, namespace: &str) -> Result<(), Failure> {
         let member = &self.member;
-        // Somebody must decide that this host is out, and perhaps nobody else is there.
-        member.begin_deciding();
         let (store, key) = (member.store.clone(), member.candidate(namespace));
         let withdraw = async move {
             store
@@ -136,6 +136,13 @@ impl Elections for SharedWorld {
         member.standing.lock().candidacies.remove(namespace);
         member.standing_changed.send_replace(());
         Ok(())
+    }
+
+    async fn elect(&self, namespace: &str, candidacy: Option<Candidacy>) {
+        if candidacy.is_some() {
+            self.member.begin_deciding();
+        }
+        self.member.decided(namespace, candidacy).await;
     }
 
     async fn follow(&self, namespace: &str, watcher: Watcher) -> Result<(), Failure> {
@@ -290,6 +297,34 @@ impl Member {
         }
     }
 
+    /// Waits until hosts have decided with what this host stands for. Where nobody decides, it waits once, and a warning says so.
+    async fn decided(self: &Arc<Self>, namespace: &str, candidacy: Option<Candidacy>) {
+        let mirror = self.mirror(Selection::prefix(format!("{SCHEDULER}/")));
+        let mut seen = mirror.look();
+        let decided = seen.wait_for(|seen| {
+            let is_decided = seen.is_decided(namespace, &self.hostname, candidacy);
+            if seen.entries.is_some() && !is_decided {
+                // Perhaps nobody else is there who could.
+                self.begin_deciding();
+            }
+            is_decided || seen.away.is_some() || self.has_namesake(namespace)
+        });
+        let wait = match self.telling.is_undecided(namespace) {
+            true => Duration::ZERO,
+            false => DECIDED_WITHIN,
+        };
+        match tokio::time::timeout(wait, decided).await {
+            Ok(_) => self.telling.decided(namespace),
+            Err(_) => self.telling.undecided(namespace),
+        }
+    }
+
+    fn has_namesake(&self, namespace: &str) -> bool {
+        let standing = self.standing.lock();
+        let stood = standing.candidacies.get(namespace);
+        stood.is_some_and(|stood| stood.has_namesake)
+    }
+
     /// Has this host decide when it is its turn, from now on.
     fn begin_deciding(self: &Arc<Self>) {
         let mut standing = self.standing.lock();
@@ -366,6 +401,18 @@ impl Seen {
             .values()
             .filter(|entry| entry.key.as_str().starts_with(&begin));
         deciders.min_by_key(|entry| entry.created).map(|entry| &entry.key)
+    }
+
+    /// Whether the store has what a host stands for, and the result follows from it.
+    fn is_decided(&self, namespace: &str, host: &str, candidacy: Option<Candidacy>) -> bool {
+        let Some(entries) = &self.entries else {
+            return false;
+        };
+        let decider = self.decider().and_then(|key| entries.get(key)?.text());
+        let candidates = self.candidates();
+        let recorded = candidates.get(namespace).and_then(|hosts| hosts.get(host));
+        let undecided = self.to_be_decided(decider.unwrap_or(host));
+        recorded == candidacy.as_ref() && undecided.iter().all(|(of, _, _)| of != namespace)
     }
 
     /// Who stands, by namespace and host.
