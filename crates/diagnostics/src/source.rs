@@ -30,6 +30,12 @@ impl Span {
         Span { file, start, end }
     }
 
+    /// Whether another span lies within this one.
+    #[must_use]
+    pub fn contains(self, inner: Span) -> bool {
+        self.file == inner.file && self.start <= inner.start && inner.end <= self.end
+    }
+
     /// From the beginning of `self` to the end of `last`, which lies in the same file.
     #[must_use]
     pub fn to(self, last: Span) -> Span {

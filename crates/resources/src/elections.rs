@@ -151,8 +151,8 @@ pub trait Elections: Send + Sync {
     /// When the store cannot be written.
     async fn withdraw(&self, namespace: &str) -> Result<(), Failure>;
 
-    /// Has this host take part in deciding if it stands, and waits a few seconds until hosts have decided with its candidacy, or without it. Where
-    /// nobody decides, a warning says so.
+    /// Lets this host decide when it is its turn, if it is a candidate. Waits a few seconds until the result takes its candidacy or withdrawal into
+    /// account, and reports a warning if no host decides.
     async fn elect(&self, namespace: &str, candidacy: Option<Candidacy>);
 
     /// Follows a namespace for a resource: its own candidacy and the result.

@@ -1,11 +1,12 @@
 //! Giving variables, attributes and relations their values.
 
-use setpoint_cf_functions::codes::{self as function_codes, class};
+use setpoint_cf_functions::codes::class;
 use setpoint_cf_functions::context::Stop;
 use setpoint_cf_functions::equality::is_same;
 use setpoint_cf_names::datum::{Datum, InstanceId};
 use setpoint_cf_names::hir::MemberKind;
 use setpoint_cf_names::ids::RelationId;
+use setpoint_cf_names::resolve::codes::CAST;
 use setpoint_cf_names::types::AttributeType;
 use setpoint_diagnostics::{CodeInfo, Diagnostic, Span};
 
@@ -362,7 +363,7 @@ impl<'m> Machine<'m> {
     fn wrap(&self, stop: Stop, instance: InstanceId, slot: u32, assignment: Assignment) -> Stop {
         let Stop::Error(cause) = stop else { return stop };
         // The member that could not be set is at the other end of the relation, or in a list that follows this one.
-        if cause.code == &codes::NOT_SET {
+        if cause.code == &codes::NOT_SET || cause.code == &codes::ENDLESS {
             return Stop::Error(cause);
         }
         let name = self.model.text(self.member(instance, slot).name);
@@ -371,9 +372,17 @@ impl<'m> Machine<'m> {
             self.instance_text(instance),
             cause.message
         );
+        let whole = assignment.place();
+        let shown = match whole.contains(cause.primary.span) {
+            true => cause.primary.span,
+            false => whole,
+        };
         let mut error = Diagnostic::error(&codes::NOT_SET, assignment.span, message)
             .of_class("AttributeException")
-            .shown_at(assignment.place());
+            .shown_at(shown);
+        if shown == cause.primary.span {
+            error.primary.text.clone_from(&cause.primary.text);
+        }
         // What helps with the cause helps here.
         error.notes.clone_from(&cause.notes);
         error.help.clone_from(&cause.help);
@@ -381,15 +390,13 @@ impl<'m> Machine<'m> {
         error.caused_by(*cause).into()
     }
 
-    /// Names the member that was to be set in the error that its whole value is an optional relation without a value.
-    pub(super) fn absent_value(&self, stop: Stop, cell: CellId, value: Span, assignment: Assignment) -> Stop {
-        match (&stop, self.owner_of(cell)) {
-            (Stop::Error(error), Some((instance, slot)))
-                if error.code == &function_codes::NO_VALUE && error.primary.span == value =>
-            {
-                self.wrap(stop, instance, slot, assignment)
-            }
-            _ => stop,
+    /// Names the member that was to be set in an error of its value.
+    pub(super) fn error_of_value(&self, stop: Stop, cell: CellId, assignment: Assignment) -> Stop {
+        match (self.owner_of(cell), &stop) {
+            // A cast is a call, which fails on its own.
+            (_, Stop::Error(error)) if error.code == &CAST => stop,
+            (Some((instance, slot)), _) => self.wrap(stop, instance, slot, assignment),
+            (None, _) => stop,
         }
     }
 

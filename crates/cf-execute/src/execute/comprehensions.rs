@@ -7,7 +7,7 @@ use setpoint_cf_functions::codes::{self as function_codes, class};
 use setpoint_cf_functions::context::Stop;
 use setpoint_cf_functions::operators;
 use setpoint_cf_names::datum::Datum;
-use setpoint_cf_names::hir::Comprehension;
+use setpoint_cf_names::hir::{Comprehension, ExpressionKind};
 use setpoint_diagnostics::Diagnostic;
 use smallvec::SmallVec;
 
@@ -161,9 +161,20 @@ impl<'m> Machine<'m> {
             condition: 0,
         };
         let unit = self.units.add(work, inner);
+        if comprehension.conditions.is_empty() && self.is_told_at_once(parent, comprehension, inner)? {
+            return self.run_element(unit, comprehension, parent, position, 0, inner);
+        }
         self.require_element(unit, comprehension, parent, 0, inner)?;
         self.units.release(unit);
         Ok(())
+    }
+
+    /// Whether the value of an element is a variable that is set, in a loop that passes elements on as they arrive.
+    fn is_told_at_once(&self, parent: UnitId, comprehension: &'m Comprehension, scope: Scope) -> Run<bool> {
+        let value = &comprehension.value;
+        Ok(matches!(self.loop_sink(parent), LoopSink::Gradual { .. })
+            && matches!(value.kind, ExpressionKind::Variable(_))
+            && self.turns_if_ready(value, scope)? == Some(0))
     }
 
     fn require_element(
@@ -237,6 +248,10 @@ impl<'m> Machine<'m> {
                     position,
                     condition: condition + 1,
                 };
+                let is_last = condition as usize + 1 == comprehension.conditions.len();
+                if is_last && self.is_told_at_once(parent, comprehension, scope)? {
+                    return self.run_element(unit, comprehension, parent, position, condition + 1, scope);
+                }
                 self.units.hold(unit);
                 self.require_element(unit, comprehension, parent, condition + 1, scope)?;
                 self.units.release(unit);
@@ -252,10 +267,19 @@ impl<'m> Machine<'m> {
         position: u32,
         value: Option<Datum>,
     ) -> Run<()> {
+        let conditions = match self.units.get(unit).work {
+            Work::Element { condition, .. } => condition,
+            _ => 0,
+        };
         self.finish(unit);
+        let sink = self.loop_sink(parent);
         if let Some(value) = value {
-            let sink = self.loop_sink(parent);
             self.put_element(parent, sink, position, value)?;
+        }
+        if !matches!(sink, LoopSink::Gradual { .. }) {
+            // Each condition takes one turn.
+            self.units
+                .postpone(parent, conditions.min(u32::from(u8::MAX)) as u8);
         }
         self.units.release(parent);
         Ok(())
@@ -303,6 +327,7 @@ impl<'m> Machine<'m> {
                 if let Some(results) = self.partial.get_mut(&parent) {
                     results[position as usize].extend(values);
                 }
+                self.units.postpone(parent, 1);
                 self.units.release(parent);
                 Ok(())
             }

@@ -23,8 +23,8 @@ use super::frames::Target;
 use super::index::hash_key;
 use super::machine::{Machine, Run};
 use super::recording::Destination;
-use super::require::{count_parts, each_inner};
-use super::units::{Scope, UnitId, Work};
+use super::require::{count_parts, each_inner, turns};
+use super::units::{Place, Scope, UnitId, Work};
 use super::view::naming;
 
 /// The number of a plan.
@@ -59,6 +59,14 @@ pub(super) struct Setting<'m> {
     pub(super) value: &'m Expression,
     /// The keyword; none for a default.
     keyword: Option<Span>,
+}
+
+/// Settings that follow each other and are made together.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    first: u32,
+    /// Turns that pass before.
+    turns: u8,
 }
 
 /// All plans.
@@ -173,11 +181,15 @@ impl<'m> Machine<'m> {
         expression: &'m Expression,
         constructor: &'m Constructor,
         result: CellId,
+        place: Place,
         scope: Scope,
     ) -> Run<()> {
         let plan = self.plan(expression.span, constructor);
         let needed = self.plans.plans[plan.0 as usize].clone();
-        let unit = self.units.add(Work::Construct(expression, result), scope);
+        let unit = self.units.add(Work::Construct(expression, result, place), scope);
+        if let Place::Within { consumer, .. } = place {
+            self.units.put_within(consumer, unit);
+        }
         self.require_all(unit, &needed.needed, Scope { owner: NONE, ..scope })?;
         self.units.release(unit);
         Ok(())
@@ -534,16 +546,19 @@ impl<'m> Machine<'m> {
             owner: instance.0,
             ..scope
         };
-        let mut group: Option<u32> = None;
+        let mut group: Option<Group> = None;
         for (number, setting) in plan.settings.iter().enumerate() {
             let number = number as u32;
             let from_dict = from_dicts.iter().position(|(slot, _)| *slot == setting.slot);
             let cell = self.instances[instance.0 as usize].first.at(setting.slot);
             if from_dict.is_none()
                 && self.cells.get(cell).gradual == NONE
-                && self.is_ready_now(setting.value, scope)?
+                && let Some(turns) = self.turns_if_ready(setting.value, scope)?
             {
-                group.get_or_insert(number);
+                if group.is_some_and(|group| group.turns != turns) {
+                    self.end_group(&mut group, number, id, instance, scope);
+                }
+                group.get_or_insert(Group { first: number, turns });
                 continue;
             }
             self.end_group(&mut group, number, id, instance, scope);
@@ -571,13 +586,13 @@ impl<'m> Machine<'m> {
 
     fn end_group(
         &mut self,
-        group: &mut Option<u32>,
+        group: &mut Option<Group>,
         end: u32,
         plan: PlanId,
         instance: InstanceId,
         scope: Scope,
     ) {
-        if let Some(first) = group.take() {
+        if let Some(Group { first, turns }) = group.take() {
             let work = Work::SetGroup {
                 plan,
                 first,
@@ -585,6 +600,7 @@ impl<'m> Machine<'m> {
                 instance,
             };
             let unit = self.units.add(work, scope);
+            self.units.postpone(unit, turns);
             self.units.release(unit);
         }
     }
@@ -603,29 +619,31 @@ impl<'m> Machine<'m> {
         self.units.release(unit);
     }
 
-    /// Whether an expression has no parts and all that it reads is there.
-    pub(super) fn is_ready_now(&self, expression: &'m Expression, scope: Scope) -> Run<bool> {
+    /// The number of turns until an expression is evaluated if it has no parts and all its values are set; otherwise none.
+    pub(super) fn turns_if_ready(&self, expression: &'m Expression, scope: Scope) -> Run<Option<u8>> {
         if count_parts(expression) > 0 {
-            return Ok(false);
+            return Ok(None);
         }
         match &expression.kind {
             ExpressionKind::Variable(_) | ExpressionKind::Attribute { .. } => {
                 Ok(match self.resolve(expression, scope.frame)? {
-                    Target::Value(_) => true,
-                    Target::Cell(cell) => self.cells.is_ready(cell),
-                    Target::Blocked(_) => false,
+                    Target::Value(_) => Some(0),
+                    Target::Cell(cell) => self.cells.is_ready(cell).then(|| turns(expression)),
+                    Target::Blocked(_) => None,
                 })
             }
-            ExpressionKind::Matches { .. } => Ok(false),
+            ExpressionKind::Matches { .. } => Ok(None),
             _ => {
                 let mut inner: SmallVec<[&'m Expression; 8]> = SmallVec::new();
                 each_inner(expression, &mut |found| inner.push(found));
+                let mut turns = 0;
                 for found in inner {
-                    if !self.is_ready_now(found, scope)? {
-                        return Ok(false);
+                    match self.turns_if_ready(found, scope)? {
+                        Some(needed) => turns = turns.max(needed),
+                        None => return Ok(None),
                     }
                 }
-                Ok(true)
+                Ok(Some(turns))
             }
         }
     }
@@ -646,7 +664,7 @@ impl<'m> Machine<'m> {
             let assignment = self.plans.assignment(plan, setting);
             let value = self
                 .evaluate(setting.value, scope, &mut CellId::none())
-                .map_err(|stop| self.absent_value(stop, cell, setting.value.span, assignment))?;
+                .map_err(|stop| self.error_of_value(stop, cell, assignment))?;
             self.record_value(None, setting.value, scope, || Destination::Attribute(cell));
             self.assign_member(cell, &value, assignment)?;
             if let Some(recorder) = &mut self.recorder {

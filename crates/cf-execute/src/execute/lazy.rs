@@ -12,6 +12,7 @@ use super::cells::{CellId, Gradual, NONE};
 use super::frames::Target;
 use super::machine::{Machine, Run};
 use super::recording::Destination;
+use super::require::turns;
 use super::units::{Scope, Sink, UnitId, Work};
 use super::view::naming;
 
@@ -144,13 +145,25 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Lets a unit wait for what `is defined` needs.
-    pub(super) fn require_is_defined(
+    /// Lets a unit find out what `is defined` needs, or wait for it.
+    pub(super) fn begin_is_defined(
         &mut self,
         unit: UnitId,
         expression: &'m Expression,
         scope: Scope,
     ) -> Run<()> {
+        if let ExpressionKind::IsDefined(reference) = &expression.kind
+            && let turns @ 1.. = turns(reference)
+            && let Target::Cell(_) = self.resolve(reference, scope.frame)?
+        {
+            self.units.postpone(unit, turns - 1);
+            return Ok(());
+        }
+        self.require_is_defined(unit, expression, scope)
+    }
+
+    /// Lets a unit wait for what `is defined` needs.
+    fn require_is_defined(&mut self, unit: UnitId, expression: &'m Expression, scope: Scope) -> Run<()> {
         let ExpressionKind::IsDefined(reference) = &expression.kind else {
             return Ok(());
         };

@@ -622,7 +622,7 @@ impl Work<'_> {
             Work::Evaluate(expression, _)
             | Work::Forward(expression, _)
             | Work::Call(expression, _)
-            | Work::Construct(expression, _)
+            | Work::Construct(expression, ..)
             | Work::Lookup(expression, _)
             | Work::Conditional(expression, _)
             | Work::Logic(expression, ..)

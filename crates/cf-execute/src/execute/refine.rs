@@ -27,7 +27,7 @@ impl<'m> Machine<'m> {
                 continue;
             };
             let scope = self.condition_scope(instance);
-            if self.is_ready_now(condition, scope)? {
+            if self.turns_if_ready(condition, scope)? == Some(0) {
                 continue;
             }
             self.add_refinement(&implements[first..number], instance);

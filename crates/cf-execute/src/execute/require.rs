@@ -2,7 +2,8 @@
 //!
 //! Most of an expression is evaluated in one go once its parts are there: [`Machine::require`] lets a unit wait for the variables that it
 //! reads. Calls, constructors, lookups and what is evaluated lazily are *parts*: each has a unit and a cell of its own, and the expression around
-//! it waits for the cell. Cells of parts lie side by side in the order in which the expression is walked over, which
+//! it waits for the cell. A constructor runs in the unit that needs it, just before that unit's own work, once all requirements of both are
+//! met. Resolving an attribute takes one turn of the queue, even if its value is set. Cells of parts lie side by side in the order in which the expression is walked over, which
 //! [`super::evaluate`] repeats.
 
 use setpoint_cf_names::hir::{Expression, ExpressionKind, FormatPart, MapLookup, TextPart};
@@ -11,7 +12,7 @@ use setpoint_cf_syntax::ast::Operator;
 use super::cells::{CellId, GradualKind};
 use super::frames::Target;
 use super::machine::{Machine, Run};
-use super::units::{LoopSink, Scope, Sink, UnitId, Work};
+use super::units::{LoopSink, Place, Scope, Sink, UnitId, Work};
 
 /// What an expression is to whoever waits for it.
 fn is_part(expression: &Expression) -> bool {
@@ -31,6 +32,28 @@ fn is_part(expression: &Expression) -> bool {
 /// Whether operators are `and` or `or`, whose right operands are evaluated only if they matter.
 pub(super) fn is_lazy<T, U>(rest: &[(Operator, T, U)]) -> bool {
     matches!(rest.first(), Some((Operator::And | Operator::Or, ..)))
+}
+
+/// The number of turns until a reference is resolved if all its values are set: one for each attribute.
+pub(super) fn turns(reference: &Expression) -> u8 {
+    let mut turns = 0_u8;
+    let mut root = reference;
+    while let ExpressionKind::Attribute { of, .. } = &root.kind {
+        turns = turns.saturating_add(1);
+        root = of;
+    }
+    turns
+}
+
+/// The part of a reference that ends after its first `attributes` attributes.
+fn prefix(reference: &Expression, attributes: u8) -> &Expression {
+    let mut prefix = reference;
+    for _ in attributes..turns(reference) {
+        if let ExpressionKind::Attribute { of, .. } = &prefix.kind {
+            prefix = of;
+        }
+    }
+    prefix
 }
 
 /// Calls something with each expression inside one that is evaluated together with it.
@@ -139,6 +162,13 @@ impl<'m> Machine<'m> {
         if is_part(expression) {
             let cell = *next;
             *next = next.at(1);
+            if let ExpressionKind::Constructor(constructor) = &expression.kind {
+                let within = Place::Within {
+                    consumer: unit,
+                    next: None,
+                };
+                return self.emit_constructor(expression, constructor, cell, within, scope);
+            }
             self.emit_part(expression, Sink::Cell(cell), scope)?;
             if !self.cells.is_ready(cell) {
                 self.wait(unit, cell, false);
@@ -177,43 +207,88 @@ impl<'m> Machine<'m> {
         scope: Scope,
         is_gradual: bool,
     ) -> Run<()> {
+        let turns = turns(reference);
         match self.resolve(reference, scope.frame)? {
             Target::Value(_) => {}
-            Target::Cell(cell) if is_gradual && self.is_list(cell) => self.listen(unit, cell)?,
-            Target::Cell(cell) if self.cells.is_ready(cell) => {}
-            Target::Cell(cell) => self.wait(unit, cell, false),
-            Target::Blocked(cell) => {
+            Target::Cell(cell) if self.cells.is_ready(cell) && !(is_gradual && self.is_list(cell)) => {
+                self.units.postpone(unit, turns);
+            }
+            Target::Cell(cell) if turns == 0 => self.require_cell(unit, cell, is_gradual)?,
+            Target::Cell(_) | Target::Blocked(_) => {
                 let hop = Work::Hop {
                     reference,
+                    attributes: 0,
                     target: unit,
                     is_gradual,
                 };
                 let hop = self.units.add(hop, scope);
                 self.units.hold(unit);
-                self.wait(hop, cell, false);
+                self.wait_for_prefix(hop, reference, 0, scope)?;
                 self.units.release(hop);
             }
         }
         Ok(())
     }
 
-    /// A reference has come further.
+    /// Lets a unit wait for a cell, or listen to it if it takes elements as they come and the cell holds a list.
+    fn require_cell(&mut self, unit: UnitId, cell: CellId, is_gradual: bool) -> Run<()> {
+        if is_gradual && self.is_list(cell) {
+            return self.listen(unit, cell);
+        }
+        if !self.cells.is_ready(cell) {
+            self.wait(unit, cell, false);
+        }
+        Ok(())
+    }
+
+    /// Lets a hop wait for the part of a reference that ends after its first `attributes` attributes.
+    fn wait_for_prefix(
+        &mut self,
+        hop: UnitId,
+        reference: &'m Expression,
+        attributes: u8,
+        scope: Scope,
+    ) -> Run<()> {
+        let prefix = prefix(reference, attributes);
+        match self.resolve(prefix, scope.frame)? {
+            Target::Cell(cell) | Target::Blocked(cell) if !self.cells.is_ready(cell) => {
+                self.wait(hop, cell, false);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A reference has come one attribute further.
     pub(super) fn run_hop(
         &mut self,
         hop: UnitId,
         reference: &'m Expression,
+        attributes: u8,
         target: UnitId,
         is_gradual: bool,
         scope: Scope,
     ) -> Run<()> {
+        let attributes = attributes + 1;
+        if attributes < turns(reference) {
+            self.units.get_mut(hop).work = Work::Hop {
+                reference,
+                attributes,
+                target,
+                is_gradual,
+            };
+            self.units.hold(hop);
+            self.wait_for_prefix(hop, reference, attributes, scope)?;
+            self.units.release(hop);
+            return Ok(());
+        }
         match self.resolve(reference, scope.frame)? {
+            Target::Cell(cell) => self.require_cell(target, cell, is_gradual)?,
+            Target::Value(_) => {}
             Target::Blocked(cell) => {
                 self.wait_again(hop, cell);
                 return Ok(());
             }
-            Target::Cell(cell) if is_gradual && self.is_list(cell) => self.listen(target, cell)?,
-            Target::Cell(cell) if !self.cells.is_ready(cell) => self.wait(target, cell, false),
-            Target::Cell(_) | Target::Value(_) => {}
         }
         self.units.remove(hop);
         self.units.release(target);
@@ -313,7 +388,7 @@ impl<'m> Machine<'m> {
                 self.units.release(unit);
             }
             ExpressionKind::Constructor(constructor) => {
-                self.emit_constructor(expression, constructor, cell, scope)?;
+                self.emit_constructor(expression, constructor, cell, Place::Apart, scope)?;
             }
             ExpressionKind::IndexLookup { keywords, dicts, .. } => {
                 let unit = self.units.add(Work::Lookup(expression, cell), scope);
@@ -361,7 +436,7 @@ impl<'m> Machine<'m> {
             }
             ExpressionKind::IsDefined(_) => {
                 let unit = self.units.add(Work::IsDefined(expression, cell), scope);
-                self.require_is_defined(unit, expression, scope)?;
+                self.begin_is_defined(unit, expression, scope)?;
                 self.units.release(unit);
             }
             ExpressionKind::Operators { first, .. } => {
@@ -377,8 +452,8 @@ impl<'m> Machine<'m> {
     /// Sets up a unit that evaluates an expression and puts its value somewhere.
     pub(super) fn evaluate_into(&mut self, expression: &'m Expression, sink: Sink, scope: Scope) -> Run<()> {
         match sink {
-            // What is a unit of its own needs none around it.
-            Sink::Nowhere | Sink::Cell(_) if is_part(expression) => self.emit_part(expression, sink, scope),
+            // A part is a unit already. If a cell takes the value, another unit puts it there one turn later.
+            Sink::Nowhere if is_part(expression) => self.emit_part(expression, sink, scope),
             Sink::Nowhere | Sink::Cell(_) => {
                 let unit = self.units.add(Work::Evaluate(expression, sink), scope);
                 self.require_one(unit, expression, scope)?;

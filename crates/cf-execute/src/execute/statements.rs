@@ -1,6 +1,7 @@
 //! Statements: what each waits for, and what it does.
 
 use setpoint_cf_functions::codes::{self as function_codes, class};
+use setpoint_cf_functions::context::Stop;
 use setpoint_cf_names::datum::{Datum, InstanceId};
 use setpoint_cf_names::hir::{Block, Expression, MemberKind, Statement, StatementKind};
 use setpoint_diagnostics::{Diagnostic, Span};
@@ -34,9 +35,9 @@ impl<'m> Machine<'m> {
                 self.units.release(unit);
                 Ok(())
             }
-            StatementKind::AssignMember { .. } => {
+            StatementKind::AssignMember { instance, .. } => {
                 let unit = self.units.add(Work::AssignMember(statement, CellId::NONE), scope);
-                self.find_target(unit, statement, scope)?;
+                self.require_one(unit, instance, scope)?;
                 self.units.release(unit);
                 Ok(())
             }
@@ -127,7 +128,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Finds what `r.a = e` assigns to, and lets the unit wait for the value; or for `r`.
+    /// Finds what `r.a = e` assigns to, once `r` is known, and lets the unit wait for the value.
     fn find_target(&mut self, unit: UnitId, statement: &'m Statement, scope: Scope) -> Run<()> {
         let StatementKind::AssignMember {
             instance,
@@ -139,18 +140,7 @@ impl<'m> Machine<'m> {
         else {
             return Ok(());
         };
-        let found = match self.resolve(instance, scope.frame)? {
-            Target::Blocked(cell) => {
-                self.wait(unit, cell, false);
-                return Ok(());
-            }
-            Target::Cell(cell) if !self.cells.is_ready(cell) => {
-                self.wait(unit, cell, false);
-                return Ok(());
-            }
-            Target::Cell(cell) => self.read(cell, instance.span)?.clone(),
-            Target::Value(value) => value,
-        };
+        let found = self.evaluate_one(unit, instance, scope)?;
         let Datum::Instance(owner) = found else {
             let message = format!(
                 "the object to assign to is not an entity but {}",
@@ -198,9 +188,8 @@ impl<'m> Machine<'m> {
         cell: CellId,
         scope: Scope,
     ) -> Run<()> {
-        let StatementKind::AssignMember {
-            value, member_span, ..
-        } = &statement.kind
+        let (StatementKind::AssignMember { value, .. }, Some(assignment)) =
+            (&statement.kind, member_assignment(statement))
         else {
             return Ok(());
         };
@@ -210,11 +199,6 @@ impl<'m> Machine<'m> {
             self.units.release(unit);
             return Ok(());
         }
-        let assignment = Assignment {
-            span: statement.span,
-            shown: *member_span,
-            value: Some(value.span),
-        };
         self.assign_value(unit, cell, value, assignment, scope)?;
         self.finish(unit);
         self.keep_promise(cell);
@@ -235,7 +219,7 @@ impl<'m> Machine<'m> {
         }
         let datum = self
             .evaluate_one(unit, value, scope)
-            .map_err(|stop| self.absent_value(stop, cell, value.span, assignment))?;
+            .map_err(|stop| self.error_of_value(stop, cell, assignment))?;
         self.record_value(Some(unit), value, scope, || Destination::Attribute(cell));
         self.assign_member(cell, &datum, assignment)
     }
@@ -403,8 +387,34 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    /// Wraps the error of a constructor as the unit reports it that runs the constructor.
+    fn error_within(&self, unit: UnitId, stop: Stop) -> Stop {
+        match &self.units.get(unit).work {
+            Work::AssignMember(statement, cell) => match member_assignment(statement) {
+                Some(assignment) => self.error_of_value(stop, *cell, assignment),
+                None => stop,
+            },
+            Work::SetMember {
+                plan,
+                setting,
+                instance,
+            } => {
+                let setting = self.plans.setting(*plan, *setting);
+                let cell = self.instances[instance.0 as usize].first.at(setting.slot);
+                self.error_of_value(stop, cell, self.plans.assignment(*plan, setting))
+            }
+            _ => stop,
+        }
+    }
+
     /// Runs a unit.
     pub(super) fn run_unit(&mut self, unit: UnitId) -> Run<()> {
+        while let Some((constructor, next)) = self.units.first_within(unit) {
+            self.run_unit(constructor)
+                .map_err(|stop| self.error_within(unit, stop))?;
+            self.record_rest();
+            self.units.go_on_within(unit, next);
+        }
         let (work, scope) = (self.units.get(unit).work.clone(), self.units.get(unit).scope);
         match work {
             Work::Free => Ok(()),
@@ -424,7 +434,7 @@ impl<'m> Machine<'m> {
             }
             Work::Forward(expression, target) => self.run_forward(unit, expression, target, scope),
             Work::Call(expression, result) => self.run_call(unit, expression, result, scope),
-            Work::Construct(expression, result) => self.run_construct(unit, expression, result, scope),
+            Work::Construct(expression, result, _) => self.run_construct(unit, expression, result, scope),
             Work::Lookup(expression, result) => self.run_lookup(unit, expression, result, scope),
             Work::Conditional(expression, sink) => self.run_conditional(unit, expression, sink, scope),
             Work::Logic(expression, at, result) => self.run_logic(unit, expression, at, result, scope),
@@ -443,9 +453,10 @@ impl<'m> Machine<'m> {
             } => self.run_element(unit, comprehension, parent, position, condition, scope),
             Work::Hop {
                 reference,
+                attributes,
                 target,
                 is_gradual,
-            } => self.run_hop(unit, reference, target, is_gradual, scope),
+            } => self.run_hop(unit, reference, attributes, target, is_gradual, scope),
             Work::Acquire {
                 promised,
                 holder,
@@ -471,4 +482,19 @@ impl<'m> Machine<'m> {
             Work::Refine { implements, instance } => self.run_refine(unit, implements, instance, scope),
         }
     }
+}
+
+/// The locations in `r.a = e` for an error.
+fn member_assignment(statement: &Statement) -> Option<Assignment> {
+    let StatementKind::AssignMember {
+        value, member_span, ..
+    } = &statement.kind
+    else {
+        return None;
+    };
+    Some(Assignment {
+        span: statement.span,
+        shown: *member_span,
+        value: Some(value.span),
+    })
 }

@@ -37,6 +37,15 @@ pub(super) enum Sink {
     Gradual(UnitId),
 }
 
+/// Where a constructor runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// In a unit of its own.
+    Apart,
+    /// In the unit that evaluates the expression around it. `next` is the constructor after it.
+    Within { consumer: UnitId, next: Option<UnitId> },
+}
+
 /// What a unit does.
 #[derive(Debug, Clone)]
 pub(super) enum Work<'m> {
@@ -57,7 +66,7 @@ pub(super) enum Work<'m> {
     /// A call.
     Call(&'m Expression, CellId),
     /// A constructor.
-    Construct(&'m Expression, CellId),
+    Construct(&'m Expression, CellId, Place),
     /// A lookup in an index.
     Lookup(&'m Expression, CellId),
     /// `c ? a : b`, before its condition is known.
@@ -82,9 +91,11 @@ pub(super) enum Work<'m> {
         position: u32,
         condition: u32,
     },
-    /// Finds a cell for a unit that waits for what a reference leads to.
+    /// Follows a reference by one attribute, for a unit that waits for what it leads to.
     Hop {
         reference: &'m Expression,
+        /// Number of attributes that are resolved.
+        attributes: u8,
         target: UnitId,
         /// Whether the unit takes elements as they come.
         is_gradual: bool,
@@ -140,11 +151,15 @@ pub(super) struct Unit<'m> {
     pub(super) scope: Scope,
     /// How much it still waits for.
     pub(super) waiting: u32,
+    /// Turns that it lets pass once it can run.
+    delay: u8,
     /// When it came to be: units are told apart by it, and ordered.
     pub(super) registered: u32,
     /// Results of parts of its expressions.
     pub(super) parts: CellId,
     pub(super) part_count: u32,
+    /// The first and the last of the constructors that it runs before its own work.
+    inner: Option<(UnitId, UnitId)>,
 }
 
 /// All units.
@@ -176,6 +191,8 @@ impl<'m> Units<'m> {
             registered: self.registered,
             parts: CellId::NONE,
             part_count: 0,
+            delay: 0,
+            inner: None,
         };
         match self.free.pop() {
             Some(id) => {
@@ -211,15 +228,75 @@ impl<'m> Units<'m> {
     /// A unit waits for one thing less.
     pub(super) fn release(&mut self, id: UnitId) {
         let unit = self.get_mut(id);
-        unit.waiting -= 1;
-        if unit.waiting == 0 {
-            self.queue.push_back(id);
+        if unit.waiting > 1 {
+            // The turns pass while it waits.
+            unit.delay = 0;
         }
+        self.release_in_time(id);
+    }
+
+    /// Releases a unit without giving up the turns that it lets pass.
+    fn release_in_time(&mut self, id: UnitId) {
+        let unit = self.get_mut(id);
+        unit.waiting -= 1;
+        if unit.waiting > 0 {
+            return;
+        }
+        match unit.work {
+            Work::Construct(_, _, Place::Within { consumer, .. }) => {
+                let delay = std::mem::take(&mut unit.delay);
+                self.postpone(consumer, delay);
+                self.release_in_time(consumer);
+            }
+            _ => self.queue.push_back(id),
+        }
+    }
+
+    /// Makes a unit let at least `turns` turns pass once it can run.
+    pub(super) fn postpone(&mut self, id: UnitId, turns: u8) {
+        let unit = self.get_mut(id);
+        unit.delay = unit.delay.max(turns);
     }
 
     /// The next one that can run.
     pub(super) fn next(&mut self) -> Option<UnitId> {
-        self.queue.pop_front()
+        loop {
+            let id = self.queue.pop_front()?;
+            let unit = self.get_mut(id);
+            if unit.delay == 0 {
+                return Some(id);
+            }
+            unit.delay -= 1;
+            self.queue.push_back(id);
+        }
+    }
+
+    /// Makes a unit run a constructor before its own work, after the constructors that it has.
+    pub(super) fn put_within(&mut self, consumer: UnitId, constructor: UnitId) {
+        self.hold(consumer);
+        let inner = &mut self.get_mut(consumer).inner;
+        let last = inner.map(|(_, last)| last);
+        *inner = Some((inner.map_or(constructor, |(first, _)| first), constructor));
+        if let Some(last) = last
+            && let Work::Construct(_, _, Place::Within { next, .. }) = &mut self.get_mut(last).work
+        {
+            *next = Some(constructor);
+        }
+    }
+
+    /// The first constructor that a unit has not run yet, and what comes after it.
+    pub(super) fn first_within(&self, consumer: UnitId) -> Option<(UnitId, Option<UnitId>)> {
+        let (first, _) = self.get(consumer).inner?;
+        match self.get(first).work {
+            Work::Construct(_, _, Place::Within { next, .. }) => Some((first, next)),
+            _ => None,
+        }
+    }
+
+    /// A unit has run the first of its constructors.
+    pub(super) fn go_on_within(&mut self, consumer: UnitId, next: Option<UnitId>) {
+        let inner = &mut self.get_mut(consumer).inner;
+        *inner = inner.and_then(|(_, last)| next.map(|next| (next, last)));
     }
 
     /// All that have not finished, in the order in which they came to be.

@@ -85,7 +85,7 @@ fn a_single_run_ends_after_hosts_have_decided() {
     };
     assert_eq!(chosen_after("persist => true,"), "db");
     assert_eq!(chosen_after("persist => true,"), "db", "again");
-    assert_eq!(chosen_after("withdraw => true,"), "", "nobody stands");
+    assert_eq!(chosen_after("withdraw => true,"), "", "no candidate");
 }
 
 #[test]

@@ -114,7 +114,7 @@ struct Telling {
     has_reported_loss: Mutex<bool>,
     /// When it was told that the store has lost what it had.
     set_back: Mutex<Option<Instant>>,
-    /// The namespaces of which it was told that nobody decides.
+    /// Namespaces without a decision that were reported.
     undecided: Mutex<BTreeSet<String>>,
     /// Which secrets this host cannot read, and that was told.
     unreadable: Mutex<BTreeSet<Key>>,

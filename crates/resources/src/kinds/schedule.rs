@@ -115,7 +115,7 @@ impl Resource for Schedule {
             (recorded, wanted) => recorded.is_none() && wanted.is_none(),
         };
         if is_right {
-            // A process that stood before this one may have ended before anybody decided.
+            // An earlier process may have ended before a host decided.
             if apply.may_repair() {
                 elections.elect(namespace, wanted).await;
             }

@@ -38,7 +38,7 @@ const CANDIDATE_LIVES: Duration = Duration::from_secs(10);
 /// The same on one machine, where the system tells that a process has ended.
 const PROCESS_LIVES: Duration = Duration::from_secs(1);
 
-/// How long a host waits for the decision: longer than until another one decides in the place of one that is silent.
+/// Time that a host waits for a decision. It is longer than the time after which another host takes over from a silent one.
 const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long until a host that may not decide asks again whether it may.
@@ -297,14 +297,14 @@ impl Member {
         }
     }
 
-    /// Waits until hosts have decided with what this host stands for. Where nobody decides, it waits once, and a warning says so.
+    /// Waits until the result of a namespace takes this host's candidacy into account. After the first timeout it reports a warning and no longer waits.
     async fn decided(self: &Arc<Self>, namespace: &str, candidacy: Option<Candidacy>) {
         let mirror = self.mirror(Selection::prefix(format!("{SCHEDULER}/")));
         let mut seen = mirror.look();
         let decided = seen.wait_for(|seen| {
             let is_decided = seen.is_decided(namespace, &self.hostname, candidacy);
             if seen.entries.is_some() && !is_decided {
-                // Perhaps nobody else is there who could.
+                // There may be no other host that can decide.
                 self.begin_deciding();
             }
             is_decided || seen.away.is_some() || self.has_namesake(namespace)
