@@ -9,6 +9,7 @@ use setpoint_testing::repository;
 
 mod functions;
 mod modules;
+mod words;
 
 /// Files that are longer than they should be, and why.
 const LONG: &[(&str, &str)] = &[];
