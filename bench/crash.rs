@@ -118,7 +118,7 @@ impl<'a> Host<'a> {
 
     fn arguments(&self, program: &Path) -> Vec<String> {
         let prefix = self.place.path("prefix");
-        let alone = ["run", "--once", "--hostname", HOSTNAME, "--prefix", text(&prefix), text(program)];
+        let alone = ["run", "--once", "--hostname", HOSTNAME, "--state-dir", text(&prefix), text(program)];
         alone
             .map(str::to_owned)
             .to_vec()

@@ -167,7 +167,7 @@ impl Bench {
 
             ours.clear();
             let _ = fs::remove_dir_all(&prefix);
-            let run = ["run", "--once", "--prefix", text(&prefix), text(&program)];
+            let run = ["run", "--once", "--state-dir", text(&prefix), text(&program)];
             cold.push(self.place.run_well(&run));
             again.push(self.place.run_well(&run));
             let wrong =
@@ -178,7 +178,7 @@ impl Bench {
         ours.clear();
         let mut command =
             self.place
-                .command(&["run", "--once", "--prefix", text(&prefix), text(&program)]);
+                .command(&["run", "--once", "--state-dir", text(&prefix), text(&program)]);
         let mut running = Running(command.spawn().expect("start the program"));
         threads = threads.max(most_threads_of(&mut running));
         let best = |times: &[Duration]| *times.iter().min().expect("at least one round");
@@ -195,7 +195,7 @@ impl Bench {
             "--json",
             "--converger-timeout",
             "0",
-            "--prefix",
+            "--state-dir",
             text(&prefix),
             text(program),
         ]);

@@ -23,7 +23,7 @@ fn main() {
     let programs = [program(&place, &files, 0), program(&place, &files, 1)];
 
     files.clear();
-    let mut whole = place.run_well(&["run", "--once", "--prefix", text(&prefix), text(&programs[0])]);
+    let mut whole = place.run_well(&["run", "--once", "--state-dir", text(&prefix), text(&programs[0])]);
     println!(
         "{} files, a cold run takes {:.0} ms; seed {seed}",
         files.count,
@@ -42,7 +42,7 @@ fn main() {
         let arguments = [
             "run",
             "--once",
-            "--prefix",
+            "--state-dir",
             text(&prefix),
             text(&programs[version]),
         ];

@@ -51,10 +51,10 @@ one_by_one() { for name in $names; do apt-get -q -y install $name; done; }
 remove() { apt-get -q -y remove $names > /dev/null 2>&1; }
 export DEBIAN_FRONTEND=noninteractive
 bare_together=$(seconds apt-get -q -y install $names); remove
-together=$(seconds "$SETPOINT" run --once --tmp-prefix /many.mcl)
-again=$(seconds "$SETPOINT" run --once --tmp-prefix /many.mcl); remove
+together=$(seconds "$SETPOINT" run --once --tmp-state-dir /many.mcl)
+again=$(seconds "$SETPOINT" run --once --tmp-state-dir /many.mcl); remove
 bare_alone=$(seconds one_by_one); remove
-alone=$(seconds "$SETPOINT" run --once --tmp-prefix --no-autogroup /many.mcl)
+alone=$(seconds "$SETPOINT" run --once --tmp-state-dir --no-autogroup /many.mcl)
 ratio() { echo "$1 $2" | awk '{printf "%.2f", $1 / $2}'; }
 echo "$COUNT packages together: $together s, bare $bare_together s, ratio $(ratio $together $bare_together)"
 echo "$COUNT packages one by one: $alone s, bare $bare_alone s, ratio $(ratio $alone $bare_alone)"

@@ -159,7 +159,7 @@ impl<'a> Soak<'a> {
 
     fn start(&mut self) {
         let (prefix, program) = (self.place.path("prefix"), self.place.path("program.mcl"));
-        let mut command = self.place.command(&["run", "--json", "--prefix"]);
+        let mut command = self.place.command(&["run", "--json", "--state-dir"]);
         command.arg(prefix).arg(program);
         self.running = Some(Followed::start(command));
     }

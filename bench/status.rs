@@ -25,14 +25,14 @@ fn main() {
     let prefix = place.path("prefix");
     let prefix = text(&prefix);
     let program = program(&place, &files);
-    place.run_well(&["run", "--once", "--prefix", prefix, &program]);
+    place.run_well(&["run", "--once", "--state-dir", prefix, &program]);
     let mut running = Running(
         place
-            .command(&["run", "--prefix", prefix, &program])
+            .command(&["run", "--state-dir", prefix, &program])
             .spawn()
             .expect("start the program"),
     );
-    let is_right = || place.run(&["status", "--prefix", prefix]).0.code() == Some(0);
+    let is_right = || place.run(&["status", "--state-dir", prefix]).0.code() == Some(0);
     let patience = Instant::now();
     while !is_right() {
         assert!(
@@ -59,7 +59,7 @@ fn main() {
         &["status", "--all", "--json"],
     ] {
         let mut question = question.to_vec();
-        question.extend(["--prefix", prefix]);
+        question.extend(["--state-dir", prefix]);
         let count = if question.contains(&"--all") { 5 } else { 20 };
         let took = time_of(count, || {
             place.run(&question);
@@ -112,7 +112,7 @@ fn main() {
     println!("nobody follows:");
     disturb(engine, None);
     println!("one follows with `events --follow --json`:");
-    let follow = ["events", "--follow", "--json", "--prefix", prefix];
+    let follow = ["events", "--follow", "--json", "--state-dir", prefix];
     let follower = Running(place.command(&follow).spawn().expect("start the follower"));
     std::thread::sleep(Duration::from_millis(500));
     disturb(engine, Some(follower.0.id()));

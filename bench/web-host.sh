@@ -28,10 +28,10 @@ until_active() { until [ "$(systemctl is-active nginx || true)" = active ]; do :
 asked() { python3 -c 'import urllib.request as u, sys; sys.exit(b"www" not in u.urlopen(u.Request("http://127.0.0.1:8080/index.html", headers={"Host": "www.example.org"})).read())' 2> /asked.log; }
 # What was told to read its configuration again does so a moment later.
 served() { for _ in $(seq 50); do if asked; then return; fi; sleep 0.1; done; cat /asked.log >&2; return 1; }
-echo "Setpoint, from nothing: $(timed "$SETPOINT" run --once --tmp-prefix examples/web-host/)"
+echo "Setpoint, from nothing: $(timed "$SETPOINT" run --once --tmp-state-dir examples/web-host/)"
 served
-echo "Setpoint, again: $(timed "$SETPOINT" run --once --tmp-prefix examples/web-host/)"
-"$SETPOINT" run --json --tmp-prefix examples/web-host/ > /events &
+echo "Setpoint, again: $(timed "$SETPOINT" run --once --tmp-state-dir examples/web-host/)"
+"$SETPOINT" run --json --tmp-state-dir examples/web-host/ > /events &
 engine=$!
 until grep -q '"converged"' /events; do :; done
 sleep 1

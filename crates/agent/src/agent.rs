@@ -319,7 +319,7 @@ impl Setup {
 fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Failure> {
     let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::wrong(error.to_string()))?;
     StateFiles::open(&prefix.directory, lock, machine.host.committer.clone())
-        .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
+        .map_err(|error| Failure::wrong("cannot use the state directory").because(error))
 }
 
 /// The attachments of a run.

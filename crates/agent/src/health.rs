@@ -10,7 +10,7 @@ pub enum Health {
     /// Something must still be looked at.
     UnderWay,
     /// Nothing is under way here, but something waits for what is outside this machine.
-    Awaiting,
+    WaitingForHost,
     /// Something is wrong that may not be repaired.
     WouldRepair,
     /// Everything is as it should be.
@@ -25,9 +25,9 @@ impl Health {
             failed,
             failing,
             blocked,
-            awaiting,
-            silent,
-            fighting,
+            waiting_for_host,
+            unresponsive,
+            conflict,
             would_repair,
             finishing,
             running,
@@ -36,12 +36,12 @@ impl Health {
             right: _,
         } = counts;
         // What is blocked and nothing has failed waits, in the end, for other machines.
-        if failed + failing + silent + fighting > 0 || (blocked > 0 && awaiting == 0) {
+        if failed + failing + unresponsive + conflict > 0 || (blocked > 0 && waiting_for_host == 0) {
             Health::Wrong
         } else if finishing + running + waiting + starting > 0 {
             Health::UnderWay
-        } else if blocked + awaiting > 0 {
-            Health::Awaiting
+        } else if blocked + waiting_for_host > 0 {
+            Health::WaitingForHost
         } else if would_repair > 0 {
             Health::WouldRepair
         } else {
@@ -55,7 +55,7 @@ impl Health {
         match self {
             Health::Wrong => format!("wrong: {text}"),
             Health::UnderWay => format!("under way: {text}"),
-            Health::Awaiting => format!("waiting for another machine: {text}"),
+            Health::WaitingForHost => format!("waiting for another machine: {text}"),
             Health::WouldRepair => format!("not right, and nothing is repaired: {text}"),
             Health::Right => format!("right: {}", resources(counts.right)),
         }
@@ -68,9 +68,9 @@ pub fn standing_text(standing: Standing) -> &'static str {
         Standing::Failed => "failed",
         Standing::Failing => "failing",
         Standing::Blocked => "blocked",
-        Standing::Awaiting => "waiting for something outside this machine",
-        Standing::Silent => "not answering",
-        Standing::Fighting => "undone by something else",
+        Standing::WaitingForHost => "waiting for something outside this machine",
+        Standing::Unresponsive => "unresponsive",
+        Standing::Conflict => "undone by something else",
         Standing::WouldRepair => "would be repaired",
         Standing::Finishing => "finishing",
         Standing::Running => "running",

@@ -348,7 +348,7 @@ impl Reporting {
             Health::Right => Standing::Right,
             Health::WouldRepair => Standing::NotRepaired,
             Health::Wrong => Standing::Failing,
-            Health::UnderWay | Health::Awaiting => Standing::UnderWay,
+            Health::UnderWay | Health::WaitingForHost => Standing::UnderWay,
         };
         let line = match &program.wrong {
             Some(wrong) => wrong.lines().next().unwrap_or_default().to_owned(),

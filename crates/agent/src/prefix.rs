@@ -1,4 +1,4 @@
-//! The working directory: where a process keeps what outlives it.
+//! The state directory of an agent.
 
 mod watched;
 
@@ -11,7 +11,7 @@ use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
 pub(crate) use watched::WatchedPrefix;
 
-/// Which working directory is wanted.
+/// The choice of a state directory.
 #[derive(Debug, Clone, Default)]
 pub struct PrefixChoice {
     /// The one that the user names; none for the usual one.
@@ -22,7 +22,7 @@ pub struct PrefixChoice {
     pub or_temporary: bool,
 }
 
-/// A working directory that exists, and that nobody else can write in.
+/// A state directory that exists, and that other users cannot write in.
 #[derive(Debug)]
 pub struct Prefix {
     /// Absolute.
@@ -47,23 +47,23 @@ impl Prefix {
             }),
             // One that is not to be trusted is never passed over in silence.
             Err(StateError::File(_)) if choice.or_temporary => Prefix::temporary(hostname),
-            Err(error) => Err(Failure::wrong("the working directory cannot be used")
+            Err(error) => Err(Failure::wrong("cannot use the state directory")
                 .because(error)
-                .hint("`--prefix DIR` or `--tmp-prefix` chooses another one")),
+                .hint("`--state-dir DIR` or `--tmp-state-dir` chooses another one")),
         }
     }
 
     /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
     pub fn place(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let path = given
-            .or_else(|| environment::variable("PREFIX").map(PathBuf::from))
+            .or_else(|| environment::variable("STATE_DIR").map(PathBuf::from))
             .or_else(standard)
             .ok_or_else(|| {
-                Failure::wrong("there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set")
-                    .hint("`--prefix DIR` or `--tmp-prefix` chooses one")
+                Failure::wrong("there is no state directory: neither `XDG_CACHE_HOME` nor `HOME` is set")
+                    .hint("`--state-dir DIR` or `--tmp-state-dir` chooses one")
             })?;
         std::path::absolute(&path)
-            .map_err(|error| Failure::io(format!("use the working directory {}", path.display()), &error))
+            .map_err(|error| Failure::io(format!("use the state directory {}", path.display()), &error))
     }
 
     fn temporary(hostname: &str) -> Result<Prefix, Failure> {
@@ -74,7 +74,7 @@ impl Prefix {
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir();
         let path = made
-            .map_err(|error| Failure::io("make a temporary working directory", &error))?
+            .map_err(|error| Failure::io("create a temporary state directory", &error))?
             .keep();
         match open(&path) {
             Ok(directory) => Ok(Prefix {
@@ -82,7 +82,7 @@ impl Prefix {
                 directory,
                 temporary: true,
             }),
-            Err(error) => Err(Failure::wrong("the temporary working directory cannot be used")
+            Err(error) => Err(Failure::wrong("cannot use the temporary state directory")
                 .because(error)
                 .hint("the variable `TMPDIR` chooses where it is made")),
         }

@@ -110,7 +110,7 @@ impl Requests {
 
     async fn look(&self) {
         for vertex in self.engine.status().await.into_iter().flatten() {
-            self.engine.poke(vertex.id);
+            self.engine.recheck(vertex.id);
         }
     }
 

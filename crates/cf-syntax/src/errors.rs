@@ -308,11 +308,7 @@ pub(super) fn illegal_character(character: char, at: Span, whole: Span, text: &s
         '&' => plain.fix("the logical operator is `and`", whole, "and"),
         '|' => plain.fix("the logical operator is `or`", whole, "or"),
         '!' => plain.fix("the logical operator is `not`", whole, "not "),
-        ';' => plain.fix(
-            "a statement ends by itself, nothing separates it from the next one",
-            whole,
-            "",
-        ),
+        ';' => plain.fix("statements need no separator", whole, ""),
         '\\' => plain.fix(
             "line ends mean nothing, so a statement may span lines as it is",
             whole,

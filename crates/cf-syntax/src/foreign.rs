@@ -66,7 +66,7 @@ fn of_statement(found: &Unexpected<'_>) -> Option<Advice> {
             advice_of("the statement has no block, so it ends without `:` and has no `end`")
                 .replacing(here, "")
         }
-        (K::Import, K::Comma) => advice_of("each module is imported by itself: `import a`, then `import b`"),
+        (K::Import, K::Comma) => advice_of("write one import for each module: `import a`, then `import b`"),
         (K::Import, K::String) => {
             let name = text.trim_matches(['"', '\'']).replace(['.', '/'], "::");
             advice_of("the name of a module stands without quotes").replacing(here, name)
@@ -320,7 +320,7 @@ fn of_tokens(found: &Unexpected<'_>) -> Option<Advice> {
         ),
         (_, K::Dot) if found.expected == "the end of the import" => of_dotted_import(found),
         (_, K::Identifier) if found.expected == "a constant" => advice_of(
-            "a default is a literal; what has to be computed is assigned in an implementation: `self.a = …`",
+            "a default must be a literal; assign computed values in an implementation: `self.a = …`",
         ),
         (_, K::Dot) if kind_before == K::RightParenthesis || kind_before == K::RightBracket => {
             advice_of("`.` stands behind variables only; give it a name first: `x = f(…)`, then `x.a`")

@@ -87,9 +87,9 @@ impl Bench {
         let program = std::env::var_os("SETPOINT").expect("SETPOINT says which program is measured");
         let mut all = self.place.command(program);
         all.arg(command);
-        all.args(["--seeds", &self.etcd.endpoints().join(",")]);
+        all.args(["--etcd-endpoints", &self.etcd.endpoints().join(",")]);
         if let Some(host) = host {
-            all.args(["--no-raise-limits", "--json", "--hostname", host, "--prefix"]);
+            all.args(["--no-raise-limits", "--json", "--hostname", host, "--state-dir"]);
             all.arg(self.place.path(&format!("prefix-{host}")));
         }
         all.stdin(Stdio::null())

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod debug;
 mod deploy;
+mod disk;
 mod docs;
 mod events;
 mod explain;
@@ -16,7 +17,7 @@ mod lsp;
 mod members;
 mod modules;
 mod pause;
-mod poke;
+mod recheck;
 mod reload;
 mod removed_host;
 mod rights;
@@ -24,7 +25,6 @@ mod run;
 mod setup;
 mod status;
 mod switches;
-mod tools;
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -65,7 +65,8 @@ enum Command {
     Members(members::Arguments),
     Status(status::Arguments),
     Events(events::Arguments),
-    Poke(poke::Arguments),
+    #[command(alias = "poke")]
+    Recheck(recheck::Arguments),
     Pause(pause::PauseArguments),
     Resume(pause::ResumeArguments),
     Reload(reload::Arguments),
@@ -81,7 +82,8 @@ enum Command {
     Completions(completions::Arguments),
     Setup(setup::Arguments),
     Firstboot(firstboot::Arguments),
-    Tools(tools::Arguments),
+    #[command(alias = "tools")]
+    Disk(disk::Arguments),
 }
 
 /// Headings of the commands in `setpoint --help`.
@@ -89,17 +91,16 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Apply programs", &["run", "deploy"]),
     (
         "Control the running agent",
-        &["status", "events", "poke", "pause", "resume", "reload", "debug"],
+        &[
+            "status", "events", "recheck", "pause", "resume", "reload", "debug",
+        ],
     ),
     (
         "Write programs",
         &["check", "fmt", "graph", "cf", "modules", "docs", "explain", "lsp"],
     ),
     ("Manage a cluster", &["members", "keys", "rights"]),
-    (
-        "Prepare machines",
-        &["setup", "firstboot", "tools", "completions"],
-    ),
+    ("Prepare machines", &["setup", "firstboot", "disk", "completions"]),
 ];
 
 /// The command line's grammar, for completions and the reference.
@@ -186,7 +187,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Members(arguments) => members::run(session, &arguments),
         Command::Status(arguments) => status::run(output, &arguments),
         Command::Events(arguments) => events::run(session, &arguments),
-        Command::Poke(arguments) => poke::run(output, &arguments),
+        Command::Recheck(arguments) => recheck::run(output, &arguments),
         Command::Pause(arguments) => pause::pause(output, &arguments),
         Command::Resume(arguments) => pause::resume(output, &arguments),
         Command::Reload(arguments) => reload::run(output, &arguments),
@@ -202,7 +203,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Completions(arguments) => completions::run(output, &arguments),
         Command::Setup(arguments) => setup::run(session, &arguments),
         Command::Firstboot(arguments) => firstboot::run(session, &arguments),
-        Command::Tools(arguments) => tools::run(session, &arguments),
+        Command::Disk(arguments) => disk::run(session, &arguments),
     }
 }
 

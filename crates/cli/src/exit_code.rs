@@ -34,7 +34,7 @@ pub(crate) fn of(failure: &Failure) -> u8 {
 pub(crate) fn of_health(health: Health) -> u8 {
     match health {
         Health::Wrong => WRONG,
-        Health::UnderWay | Health::Awaiting => UNDER_WAY,
+        Health::UnderWay | Health::WaitingForHost => UNDER_WAY,
         Health::WouldRepair => CHANGED,
         Health::Right => DONE,
     }

@@ -82,7 +82,7 @@ impl RunLater {
         ];
         for (name, _) in of_a_server.iter().filter(|(_, given)| *given) {
             output.warning(format!(
-                "`{name}` has no effect: without `--seeds` what is shared lies in a file, and no server listens"
+                "`{name}` has no effect: without `--etcd-endpoints` what is shared lies in a file, and no server listens"
             ));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! How the working directory is named on the command line.
+//! The state directory on the command line.
 
 use std::path::PathBuf;
 
@@ -10,28 +10,28 @@ use setpoint_programs::failure::Failure;
 
 use crate::headings;
 
-/// Which working directory.
+/// The state directory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PrefixArguments {
     /// State directory
     ///
     /// It holds what must survive a restart [default: /var/lib/setpoint/, or ~/.cache/setpoint/ for other users]
-    #[arg(long, value_name = "DIR", conflicts_with = "tmp_prefix", help_heading = headings::RUN)]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR", conflicts_with = "tmp_prefix", help_heading = headings::RUN)]
     prefix: Option<PathBuf>,
 
     /// Use a temporary state directory
     ///
     /// It is removed at exit.
-    #[arg(long, help_heading = headings::RUN)]
+    #[arg(long = "tmp-state-dir", alias = "tmp-prefix", help_heading = headings::RUN)]
     tmp_prefix: bool,
 
     /// Use a temporary state directory if the other one cannot be created
-    #[arg(long, help_heading = headings::RUN, hide_short_help = true)]
+    #[arg(long = "allow-tmp-state-dir", alias = "allow-tmp-prefix", help_heading = headings::RUN, hide_short_help = true)]
     allow_tmp_prefix: bool,
 }
 
 impl PrefixArguments {
-    /// Which working directory they ask for.
+    /// The state directory that they name.
     pub(crate) fn choice(&self) -> PrefixChoice {
         PrefixChoice {
             path: self.prefix.clone(),
@@ -46,16 +46,16 @@ impl PrefixArguments {
     }
 }
 
-/// Which process is meant, by its working directory.
+/// The agent to control, by its state directory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProcessArguments {
-    /// Working directory of the process [default: as for `setpoint run`]
-    #[arg(long, value_name = "DIR", global = true)]
+    /// State directory of the agent [default: as for `setpoint run`]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR", global = true)]
     prefix: Option<PathBuf>,
 }
 
 impl ProcessArguments {
-    /// Where its working directory is.
+    /// Its state directory.
     fn place(&self) -> Result<PathBuf, Failure> {
         Prefix::place(self.prefix.clone())
     }
@@ -67,6 +67,6 @@ impl ProcessArguments {
 
     /// Whether it was named.
     fn is_given(&self) -> bool {
-        self.prefix.is_some() || environment::variable("PREFIX").is_some()
+        self.prefix.is_some() || environment::variable("STATE_DIR").is_some()
     }
 }

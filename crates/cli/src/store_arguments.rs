@@ -19,45 +19,45 @@ use crate::output::Output;
 pub(crate) struct StoreArguments {
     /// Etcd endpoints, separated by commas: https://host:2379
     ///
-    /// Hosts share values, exports and elections through etcd. Also the variable SETPOINT_SEEDS [default: none; a file in the state directory is used instead]
-    #[arg(long, value_name = "URL,…", value_parser = parse_addresses, help_heading = headings::CLUSTER)]
+    /// Hosts share values, exports and elections through etcd. Also the variable SETPOINT_ETCD_ENDPOINTS [default: none; a file in the state directory is used instead]
+    #[arg(long = "etcd-endpoints", alias = "seeds", value_name = "URL,…", value_parser = parse_addresses, help_heading = headings::CLUSTER)]
     seeds: Vec<String>,
 
     /// Prefix of all keys in etcd [default: /setpoint]
     ///
     /// Several clusters can share one etcd with different prefixes.
     #[arg(long, value_name = "TEXT", requires = "seeds", help_heading = headings::CLUSTER, hide_short_help = true)]
-    store_namespace: Option<String>,
+    etcd_namespace: Option<String>,
 
     /// CA certificate for verifying etcd (PEM)
     ///
     /// Also the variable ETCDCTL_CACERT
     #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
-    store_ca: Option<String>,
+    etcd_ca: Option<String>,
 
-    /// Client certificate (PEM); needs --store-key
+    /// Client certificate (PEM); needs --etcd-key
     ///
     /// Also the variable ETCDCTL_CERT
     #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
-    store_cert: Option<String>,
+    etcd_cert: Option<String>,
 
     /// Private key of the client certificate (PEM)
     ///
     /// Also the variable ETCDCTL_KEY
     #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER)]
-    store_key: Option<String>,
+    etcd_key: Option<String>,
 
     /// Etcd user
     ///
     /// Also the variable ETCDCTL_USER, as `NAME` or `NAME:PASSWORD`
     #[arg(long, value_name = "NAME", help_heading = headings::CLUSTER)]
-    store_user: Option<String>,
+    etcd_user: Option<String>,
 
     /// File with the password of the etcd user
     ///
     /// The variable ETCDCTL_PASSWORD has the password itself.
     #[arg(long, value_name = "FILE", help_heading = headings::CLUSTER, hide_short_help = true)]
-    store_password_file: Option<String>,
+    etcd_password_file: Option<String>,
 
     /// Connect to etcd through this SSH server: USER@HOST:PORT
     ///
@@ -87,7 +87,7 @@ impl StoreArguments {
 
     /// What all keys begin with.
     pub(crate) fn namespace(&self) -> &str {
-        self.store_namespace.as_deref().unwrap_or(NAMESPACE)
+        self.etcd_namespace.as_deref().unwrap_or(NAMESPACE)
     }
 
     /// The same, as what it is.
@@ -95,16 +95,16 @@ impl StoreArguments {
         let endpoints = self.endpoints();
         if endpoints.is_empty() {
             let of_store = [
-                ("--store-ca", &self.store_ca),
-                ("--store-cert", &self.store_cert),
-                ("--store-key", &self.store_key),
-                ("--store-user", &self.store_user),
-                ("--store-password-file", &self.store_password_file),
+                ("--etcd-ca", &self.etcd_ca),
+                ("--etcd-cert", &self.etcd_cert),
+                ("--etcd-key", &self.etcd_key),
+                ("--etcd-user", &self.etcd_user),
+                ("--etcd-password-file", &self.etcd_password_file),
                 ("--ssh-url", &self.ssh_url),
             ];
             return match of_store.iter().find(|(_, given)| given.is_some()) {
                 Some((name, _)) => Err(Failure::usage(format!(
-                    "`{name}` means nothing without `--seeds`"
+                    "`{name}` means nothing without `--etcd-endpoints`"
                 ))),
                 None => Ok(None),
             };
@@ -131,7 +131,7 @@ impl StoreArguments {
 
     fn endpoints(&self) -> Vec<String> {
         let given: Vec<String> = match self.seeds.is_empty() {
-            true => environment::variable("SEEDS").into_iter().collect(),
+            true => environment::variable("ETCD_ENDPOINTS").into_iter().collect(),
             false => self.seeds.clone(),
         };
         let all = given.iter().flat_map(|given| given.split([',', ';', ' ']));
@@ -144,20 +144,20 @@ impl StoreArguments {
     fn tls(&self, endpoints: &[String]) -> Result<Option<TlsFiles>, Failure> {
         let of =
             |given: &Option<String>, variable: &str| given.clone().or_else(|| variable_of_etcd(variable));
-        let authority = of(&self.store_ca, "CACERT").map(path).transpose()?;
-        let certificate = of(&self.store_cert, "CERT").map(path).transpose()?;
-        let key = of(&self.store_key, "KEY").map(path).transpose()?;
+        let authority = of(&self.etcd_ca, "CACERT").map(path).transpose()?;
+        let certificate = of(&self.etcd_cert, "CERT").map(path).transpose()?;
+        let key = of(&self.etcd_key, "KEY").map(path).transpose()?;
         let identity = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
             (Some(_), None) => {
                 return Err(Failure::usage(
-                    "a certificate is given without its key, `--store-key`",
+                    "a certificate is given without its key, `--etcd-key`",
                 ));
             }
             (None, Some(_)) => {
                 return Err(Failure::usage(
-                    "a key is given without its certificate, `--store-cert`",
+                    "a key is given without its certificate, `--etcd-cert`",
                 ));
             }
         };
@@ -167,11 +167,11 @@ impl StoreArguments {
         }
         let is_wanted = authority.is_some() || identity.is_some();
         if is_wanted && authority.is_none() {
-            let why = "it is not said who must have signed the certificate of the store: `--store-ca`";
+            let why = "it is not said who must have signed the certificate of the store: `--etcd-ca`";
             return Err(Failure::usage(why));
         }
         // What only the environment says is not meant for a store without encryption.
-        let is_said = self.store_ca.is_some() || self.store_cert.is_some();
+        let is_said = self.etcd_ca.is_some() || self.etcd_cert.is_some();
         let is_encrypted = endpoints.iter().any(|endpoint| endpoint.starts_with("https://"));
         let tls = TlsFiles { authority, identity };
         Ok((is_wanted && (is_said || is_encrypted)).then_some(tls))
@@ -211,20 +211,20 @@ impl StoreArguments {
     }
 
     fn login(&self) -> Result<Option<Login>, Failure> {
-        let (user, in_user) = match (&self.store_user, variable_of_etcd("USER")) {
+        let (user, in_user) = match (&self.etcd_user, variable_of_etcd("USER")) {
             (Some(user), _) => (user.clone(), None),
             (None, Some(user)) => match user.split_once(':') {
                 Some((user, password)) => (user.to_owned(), Some(password.to_owned())),
                 None => (user, None),
             },
-            (None, None) if self.store_password_file.is_some() => {
+            (None, None) if self.etcd_password_file.is_some() => {
                 return Err(Failure::usage(
-                    "a password is given without its user, `--store-user`",
+                    "a password is given without its user, `--etcd-user`",
                 ));
             }
             (None, None) => return Ok(None),
         };
-        let from_file = self.store_password_file.clone().map(|file| {
+        let from_file = self.etcd_password_file.clone().map(|file| {
             let path = path(file)?;
             let unread = "the password for the store cannot be read";
             let failed = |error| Failure::wrong(unread).because(error);
@@ -241,7 +241,7 @@ impl StoreArguments {
             // A password that stands behind the name is not repeated.
             let name = user.split(':').next().unwrap_or_default();
             let why =
-                format!("there is no password for the user `{name}` of the store: `--store-password-file`");
+                format!("there is no password for the user `{name}` of the store: `--etcd-password-file`");
             return Err(Failure::usage(why));
         };
         Ok(Some(Login { user, password }))
@@ -268,7 +268,7 @@ fn private(path: &AbsolutePath, refused: u32, what: &str) -> Result<Entry, Failu
 pub(crate) fn parse_addresses(text: &str) -> Result<String, String> {
     match ["lang", "yaml", "empty"].contains(&text) {
         true => Err(format!(
-            "addresses are missing, with an equals sign between, as in `--seeds=https://host:2379 {text}`"
+            "addresses are missing, with an equals sign between, as in `--etcd-endpoints=https://host:2379 {text}`"
         )),
         false => Ok(text.to_owned()),
     }

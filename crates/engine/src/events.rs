@@ -286,18 +286,18 @@ pub enum EventKind {
         tries_left: Option<u16>,
     },
     /// It failed and no tries are left.
-    #[serde(rename = "failed for good")]
-    FailedForGood {
+    #[serde(rename = "gave up")]
+    GaveUp {
         /// The failure of its last try.
         error: Arc<str>,
     },
     /// It waits for something outside this machine, and goes on as soon as that comes to pass. It comes after `run ended`.
-    #[serde(rename = "awaiting")]
-    Awaiting {
+    #[serde(rename = "waiting for host")]
+    WaitingForHost {
         /// What has not come to pass.
         missing: Arc<str>,
     },
-    /// It must run, but something before it has failed for good, or waits for something outside this machine.
+    /// It must run, but something before it has given up, or waits for something outside this machine.
     #[serde(rename = "blocked by")]
     BlockedBy {
         /// What has failed or waits.
@@ -305,8 +305,8 @@ pub enum EventKind {
     },
     /// Its `init`, watch, run or `cleanup` has given no answer for long: what it looks at may lie on a disk that hangs. Everything
     /// else goes on, and so does it as soon as the disk answers.
-    #[serde(rename = "not answering")]
-    NotAnswering {
+    #[serde(rename = "unresponsive")]
+    Unresponsive {
         /// For how long, in seconds.
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
         #[schemars(with = "f64")]
@@ -316,8 +316,8 @@ pub enum EventKind {
         at: Option<Arc<str>>,
     },
     /// Something else keeps undoing its repairs, which are spaced out from now on.
-    #[serde(rename = "fighting")]
-    Fighting {
+    #[serde(rename = "conflict")]
+    Conflict {
         /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
         /// What the other side makes it.
@@ -400,11 +400,11 @@ impl EventKind {
             EventKind::LimitedUntil { .. } => "limited until",
             EventKind::WaitingForSemaphore { .. } => "waiting for semaphore",
             EventKind::BackingOff { .. } => "backing off",
-            EventKind::FailedForGood { .. } => "failed for good",
-            EventKind::Awaiting { .. } => "awaiting",
+            EventKind::GaveUp { .. } => "gave up",
+            EventKind::WaitingForHost { .. } => "waiting for host",
             EventKind::BlockedBy { .. } => "blocked by",
-            EventKind::NotAnswering { .. } => "not answering",
-            EventKind::Fighting { .. } => "fighting",
+            EventKind::Unresponsive { .. } => "unresponsive",
+            EventKind::Conflict { .. } => "conflict",
             EventKind::Removed { .. } => "removed",
             EventKind::Undone => "undone",
             EventKind::Converged => "converged",
@@ -433,7 +433,7 @@ pub enum Cause {
     /// Its last run or watch failed.
     Retry,
     /// It was asked for.
-    Poked,
+    Rechecked,
     /// Its interval has passed.
     Poll,
     /// Its interval has passed, and it has notified.
@@ -450,7 +450,7 @@ impl fmt::Display for Cause {
             Cause::ReceivedFrom(who) => write!(f, "received from {who}"),
             Cause::RefreshBy(who) => write!(f, "refresh by {who}"),
             Cause::Retry => f.write_str("retry"),
-            Cause::Poked => f.write_str("poked"),
+            Cause::Rechecked => f.write_str("rechecked"),
             Cause::Poll => f.write_str("poll"),
             Cause::Tick => f.write_str("tick"),
             Cause::Swap => f.write_str("swap"),

@@ -9,7 +9,7 @@
 //! | who | takes | gives |
 //! |---|---|---|
 //! | preparation, a blocking task while there is a graph to prepare | [`Engine::submit`] | a graph that is decoded, validated, with automatic edges |
-//! | the owner, one thread | the inbox: prepared graphs, events of watches, answers, pokes, signals | steps of the machine: jobs, tasks, [`Event`]s |
+//! | the owner, one thread | the inbox: prepared graphs, events of watches, answers, rechecks, signals | steps of the machine: jobs, tasks, [`Event`]s |
 //! | the pool, a few threads and more while they wait for the disk | `init`, arming, runs that block, `cleanup`, state files | answers, into the inbox |
 //! | tasks | runs that wait for others, watch loops of a kind's own, tasks of kinds | answers and events, into the inbox |
 //!

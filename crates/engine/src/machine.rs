@@ -295,9 +295,9 @@ impl Machine {
                     self.cleanup_ended(slot, failure.as_ref());
                 }
             }
-            Input::NotAnswering { vertex, at } => {
+            Input::Unresponsive { vertex, at } => {
                 if let Some(slot) = self.slot(vertex) {
-                    self.not_answering(slot, at);
+                    self.unresponsive(slot, at);
                 }
             }
             Input::Log {
@@ -313,7 +313,7 @@ impl Machine {
                 }
             }
             Input::Unexported(left) => self.unexported(left),
-            Input::Poke(id) => self.poke(&id),
+            Input::Recheck(id) => self.recheck(&id),
             Input::Pause => {
                 if self.paused.is_none() {
                     self.paused = Some(self.now);
@@ -541,7 +541,7 @@ impl Machine {
                 self.life_mut(slot).stop_waiting();
             }
             Some(Attention::Waits(Why::Failing)) => self.try_soon(slot),
-            Some(Attention::Waits(Why::Awaiting)) => self.look_again(slot, cause),
+            Some(Attention::Waits(Why::WaitingForHost)) => self.look_again(slot, cause),
             Some(Attention::Waits(Why::Backoff) | Attention::IsDue | Attention::None) | None => {}
         }
     }
@@ -559,7 +559,7 @@ impl Machine {
                 self.note_limit(slot, pending);
             }
             Attention::Waits(Why::Failing) => self.try_soon(slot),
-            Attention::Waits(Why::Awaiting) => self.look_again(slot, cause),
+            Attention::Waits(Why::WaitingForHost) => self.look_again(slot, cause),
             // An event that coalesces into a run that still waits is that run.
             Attention::Waits(_) | Attention::IsDue | Attention::None => {}
         }

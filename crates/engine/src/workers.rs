@@ -4,7 +4,7 @@
 //!  submit ──▶ preparing (one at a time, beside) ──┐
 //!  watch hub, watch loops ────────────────────────┤                       ┌─▶ pool of threads: init, files, cleanup
 //!  answers of pool and tasks ─────────────────────┼─▶ inbox ─▶ owner ─────┼─▶ tasks: runs that wait for others
-//!  poke, pause, stop, status ─────────────────────┘        (machine.step) └─▶ event stream
+//!  recheck, pause, stop, status ─────────────────────┘        (machine.step) └─▶ event stream
 //! ```
 //!
 //! The *owner* is one object. It takes what has arrived, steps the machine, and does what that wants: hands jobs to the
@@ -318,9 +318,9 @@ impl Engine {
         Control(self.0.shared.inbox.clone()).sources_busy(busy);
     }
 
-    /// Asks that a resource is looked at; one that failed for good starts again.
-    pub fn poke(&self, id: ResourceId) {
-        self.0.shared.inbox.input(Input::Poke(id));
+    /// Asks that a resource is looked at; one that gave up starts again.
+    pub fn recheck(&self, id: ResourceId) {
+        self.0.shared.inbox.input(Input::Recheck(id));
     }
 
     /// No new runs until [`Engine::resume`].

@@ -409,7 +409,7 @@ impl MetaName {
             MetaName::Reset => "Whether used-up tries are forgotten when the resource is changed.",
             MetaName::Sema => "Names of semaphores: `\"disk:2\"` lets two run at once.",
             MetaName::Rewatch => {
-                "Whether the next graph starts it again if it has failed for good, although nothing was changed."
+                "Whether the next graph starts it again if it has given up, although nothing was changed."
             }
             MetaName::Realize => {
                 "Run at least once, even if the next graph takes it away. If a resource before it has not finished by then, it is dropped."

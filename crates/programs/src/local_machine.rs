@@ -34,7 +34,7 @@ pub struct LocalMachine {
     pub host: Arc<Host>,
     /// The named values that resources set.
     pub values: Arc<LocalValues>,
-    /// The working directory.
+    /// The state directory.
     pub prefix: AbsolutePath,
     /// Its name, as programs see it.
     pub hostname: String,
@@ -59,7 +59,7 @@ impl LocalMachine {
         waits: bool,
     ) -> Result<LocalMachine, Failure> {
         let prefix = AbsolutePath::new(prefix)
-            .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
+            .map_err(|error| Failure::wrong("cannot use the state directory").because(error))?;
         let host = Host::new(command_path(reporter))
             .map_err(|error| Failure::io("prepare for watching files", &error))?;
         let host = Arc::new(host);

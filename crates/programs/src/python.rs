@@ -55,7 +55,7 @@ impl Python {
     /// For the project in this directory.
     ///
     /// # Errors
-    /// When a variable that sets a limit holds none, or there is no working directory.
+    /// When a variable that sets a limit holds none, or there is no state directory.
     pub(crate) fn new(root: &str, reporter: &Reporter) -> Result<Python, Failure> {
         let root = if root.is_empty() { "." } else { root };
         let root = std::path::absolute(root)

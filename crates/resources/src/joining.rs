@@ -77,7 +77,7 @@ impl Joining {
     pub fn endpoints(&self) -> Result<&Arc<dyn Endpoints>, Failure> {
         self.endpoints.as_ref().ok_or_else(|| {
             Failure::new("find the cluster that another host could join").because(
-                "this host shares its store with nobody: the store must be an etcd, which `run` is given with `--seeds`",
+                "this host is in no cluster: pass `--etcd-endpoints` to `run`",
             )
         })
     }

@@ -141,7 +141,7 @@ enum Coming {
         role: Role,
         id: VertexId,
     },
-    NotAnswering(VertexId),
+    Unresponsive(VertexId),
     /// The store is to begin with what is next.
     Store,
     /// The store has done something.
@@ -255,14 +255,14 @@ impl Process {
         self.step(host, Input::WatchFailed { vertex, failure })
     }
 
-    pub(crate) fn poke(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
+    pub(crate) fn recheck(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
         if let Some(vertex) = self
             .with_part(role)
             .filter(|vertex| !vertex.going && vertex.initialised)
         {
             vertex.unanswered = true;
         }
-        self.step(host, Input::Poke(role.id()))
+        self.step(host, Input::Recheck(role.id()))
     }
 
     pub(crate) fn pause(&mut self, host: &mut Host, paused: bool) -> Result<(), Broken> {
@@ -346,7 +346,7 @@ impl Process {
     pub(crate) fn failed(&self) -> Vec<Role> {
         let status = self.machine.status().into_iter();
         status
-            .filter(|status| status.state == VertexState::FailedForGood)
+            .filter(|status| status.state == VertexState::GaveUp)
             .filter_map(|status| Role::of(&status.id))
             .collect()
     }

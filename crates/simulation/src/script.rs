@@ -138,7 +138,7 @@ impl Script {
         process.pass(host, CALM)?;
         process.look_at_the_end(host, false)?;
         for role in process.failed() {
-            process.poke(host, role)?;
+            process.recheck(host, role)?;
         }
         process.pass(host, CALM)?;
         process.look_at_the_end(host, true)
@@ -160,7 +160,7 @@ fn perform_step(step: &Step, host: &mut Host, process: &mut Process) -> Result<(
             process.disturbed(host, roles.clone(), milliseconds(u32::from(*latency)));
         }
         Step::WatchBreaks(role) => return process.watch_breaks(host, *role),
-        Step::Poke(role) => return process.poke(host, *role),
+        Step::Recheck(role) => return process.recheck(host, *role),
         Step::Pause => return process.pause(host, true),
         Step::Resume => return process.pause(host, false),
         Step::Failing {

@@ -21,7 +21,7 @@ pub enum Step {
     /// The watch of a resource breaks.
     WatchBreaks(Role),
     /// Somebody asks that a resource is looked at.
-    Poke(Role),
+    Recheck(Role),
     /// No runs begin any more.
     Pause,
     /// Runs begin again.
@@ -101,7 +101,7 @@ impl Step {
                 Step::Drift { roles, latency }
             }
             55..=62 => Step::WatchBreaks(role),
-            63..=68 => Step::Poke(role),
+            63..=68 => Step::Recheck(role),
             69..=71 => Step::Pause,
             72..=76 => Step::Resume,
             77..=86 => Step::Swap(Program::random(random)),

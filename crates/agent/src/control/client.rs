@@ -164,7 +164,7 @@ impl Client {
 
     fn refused(&self, code: ErrorCode, message: &str) -> Failure {
         match code {
-            ErrorCode::NotAnswering | ErrorCode::Ended | ErrorCode::TooManyClients => {
+            ErrorCode::Unresponsive | ErrorCode::Ended | ErrorCode::TooManyClients => {
                 Failure::not_running(message.to_owned())
             }
             ErrorCode::UnknownRequest | ErrorCode::NotARequest => self.strange().because(message),
@@ -253,33 +253,34 @@ fn not_there(place: &Path, is_given: bool, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             if let Some(pid) = socket::holder(place) {
                 let failure = Failure::not_running(format!(
-                    "process {pid} uses the working directory {path}, but has no control socket"
+                    "process {pid} uses the state directory {path}, but has no control socket"
                 ));
                 return match socket::is_taken(place) {
                     true => failure
                         .because(format!("something else has the name `{}`", socket::NAME))
-                        .hint("move that away, and start the process anew"),
-                    false => failure.hint("it is just starting or ending, or its version is older than that"),
+                        .hint("move it away, and restart the process"),
+                    false => failure.hint("it is starting or ending, or its version has no control socket"),
                 };
             }
-            let failure = Failure::not_running(format!("no setpoint runs with the working directory {path}"));
+            let failure =
+                Failure::not_running(format!("no running agent found for the state directory {path}"));
             match (is_given, is_root) {
                 (false, false) => failure.hint(format!(
-                    "that is yours; root's, a service say, is found as root, in {OF_ROOT}"
+                    "this is your own state directory; the one of a service is {OF_ROOT}: run the command as root"
                 )),
-                _ => failure.hint("`--prefix DIR` names the working directory of another one"),
+                _ => failure.hint("if the agent has another state directory, pass `--state-dir DIR`"),
             }
         }
         io::ErrorKind::PermissionDenied => Failure::not_running(format!(
-            "you may not speak with the process of the working directory {path}"
+            "you are not allowed to control the agent with the state directory {path}"
         ))
         .hint("it belongs to another user: ask as that user, or as root"),
         io::ErrorKind::TimedOut => match socket::holder(place) {
             Some(pid) => silent(Some(pid), &format!("process {pid}")),
-            None => silent(None, &format!("the process of the working directory {path}")),
+            None => silent(None, &format!("the agent with the state directory {path}")),
         },
         _ => Failure::not_running(format!(
-            "the process of the working directory {path} cannot be asked"
+            "cannot connect to the agent with the state directory {path}"
         ))
         .because(system_text(error)),
     }

@@ -83,10 +83,10 @@ fn text_of(event: &Event) -> usize {
         }
         EventKind::Repaired { is, want, .. }
         | EventKind::NotRepaired { is, want, .. }
-        | EventKind::Fighting { is, want, .. } => is.len() + want.len(),
+        | EventKind::Conflict { is, want, .. } => is.len() + want.len(),
         EventKind::GraphRejected { diagnostics } => diagnostics.len(),
         EventKind::RunEnded { error, .. } => error.as_ref().map_or(0, |error| error.len()),
-        EventKind::BackingOff { error, .. } | EventKind::FailedForGood { error } => error.len(),
+        EventKind::BackingOff { error, .. } | EventKind::GaveUp { error } => error.len(),
         EventKind::Log { message, .. } => message.len(),
         EventKind::Stopping { waiting_for, .. } => waiting_for.iter().map(String::len).sum(),
         _ => 0,

@@ -64,8 +64,8 @@ pub enum Ask {
         /// The id of that request.
         of: u64,
     },
-    /// Looks at resources again, also at those that have failed for good.
-    Poke {
+    /// Looks at resources again, also at those that have given up.
+    Recheck {
         /// Which. If one is not there, nothing is done.
         resources: Vec<String>,
     },
@@ -88,7 +88,7 @@ pub enum Ask {
 
 /// What every request is called.
 pub(crate) const REQUESTS: [&str; 9] = [
-    "status", "graph", "events", "cancel", "poke", "pause", "resume", "reload", "debug",
+    "status", "graph", "events", "cancel", "recheck", "pause", "resume", "reload", "debug",
 ];
 
 /// A line of the process.
@@ -158,7 +158,7 @@ pub enum Answer {
         was_under_way: bool,
     },
     /// They will be looked at.
-    Poke {
+    Recheck {
         /// The id of the request.
         id: u64,
         /// Whether that waits for the end of a pause.
@@ -246,7 +246,7 @@ pub enum ErrorCode {
     /// There is no program that could be read again.
     NoProgram,
     /// The engine gives no answer.
-    NotAnswering,
+    Unresponsive,
     /// The engine has ended.
     Ended,
 }
@@ -389,7 +389,7 @@ pub enum Doing {
     /// It may run, but there is a pause or the jobs are used up.
     Ready,
     /// It waits for something outside this machine.
-    Awaiting,
+    WaitingForHost,
     /// It waits for semaphores.
     WaitingForSemaphore,
     /// Its events come faster than its limit allows, or somebody undoes its repairs.

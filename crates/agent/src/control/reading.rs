@@ -96,7 +96,7 @@ fn wrong_field(name: &str, fields: &Map<String, Json>) -> Refusal {
             let all = names.clone().map(|name| format!("`{name}`")).collect::<Vec<_>>();
             let help = did_you_mean(field, names).unwrap_or_else(|| match all.as_slice() {
                 [] => "it has only `id` and `request`".to_owned(),
-                all => format!("beside `id` and `request` it has {}", all.join(", ")),
+                all => format!("besides `id` and `request`, it has {}", all.join(", ")),
             });
             return invalid(format!("the request `{name}` has no field `{field}`")).helped(Some(help));
         };
@@ -234,32 +234,32 @@ mod tests {
                 "the request `status` has no field `kindd`; did you mean `kinds`?",
             ),
             (
-                r#""poke","what":[]"#,
-                "the request `poke` has no field `what`; beside `id` and `request` it has `resources`",
+                r#""recheck","what":[]"#,
+                "the request `recheck` has no field `what`; besides `id` and `request`, it has `resources`",
             ),
             (
                 r#""pause","for":3"#,
                 "the request `pause` has no field `for`; it has only `id` and `request`",
             ),
             (
-                r#""poke""#,
-                "the request `poke` lacks `resources`, a list of texts",
+                r#""recheck""#,
+                "the request `recheck` lacks `resources`, a list of texts",
             ),
             (
                 r#""cancel""#,
                 "the request `cancel` lacks `of`, a whole number that is not negative",
             ),
             (
-                r#""poke","resources":"x""#,
-                "`resources` of the request `poke` must be a list of texts, and is a text",
+                r#""recheck","resources":"x""#,
+                "`resources` of the request `recheck` must be a list of texts, and is a text",
             ),
             (
-                r#""poke","resources":["x",3]"#,
-                "`resources` of the request `poke` must be a list of texts, and holds `3`",
+                r#""recheck","resources":["x",3]"#,
+                "`resources` of the request `recheck` must be a list of texts, and holds `3`",
             ),
             (
-                r#""poke","resources":null"#,
-                "`resources` of the request `poke` must be a list of texts, and is `null`",
+                r#""recheck","resources":null"#,
+                "`resources` of the request `recheck` must be a list of texts, and is `null`",
             ),
             (
                 r#""events","since":-1"#,

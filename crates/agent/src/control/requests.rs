@@ -63,7 +63,7 @@ pub(super) async fn answer(
         }
         // Whoever reads the lines does that.
         Ask::Cancel { .. } => Ok(()),
-        Ask::Poke { resources } => at.poke(&resources).await,
+        Ask::Recheck { resources } => at.recheck(&resources).await,
         Ask::Pause {} => {
             let was_paused = at.summary().await?.paused.is_some();
             shared.served.engine.pause();
@@ -111,7 +111,7 @@ impl Answering<'_> {
         match timeout(ENGINE_ANSWERS_WITHIN, answer).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(self.refuse(ErrorCode::Ended, "the engine has ended")),
-            Err(_) => Err(self.refuse(ErrorCode::NotAnswering, "the engine gives no answer")),
+            Err(_) => Err(self.refuse(ErrorCode::Unresponsive, "the engine gives no answer")),
         }
     }
 
@@ -418,15 +418,15 @@ impl Answering<'_> {
         self.lines.send(line).await.map_err(|_| Stop::Gone)
     }
 
-    async fn poke(&self, names: &[String]) -> Result<(), Stop> {
+    async fn recheck(&self, names: &[String]) -> Result<(), Stop> {
         let engine = &self.shared.served.engine;
         let ids = self.named(names)?;
         self.there(&ids).await?;
         for id in ids {
-            engine.poke(id);
+            engine.recheck(id);
         }
         let paused = self.summary().await?.paused.is_some();
-        self.say(&Answer::Poke { id: self.id, paused }).await
+        self.say(&Answer::Recheck { id: self.id, paused }).await
     }
 
     async fn reload(&self) -> Result<(), Stop> {

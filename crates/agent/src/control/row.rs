@@ -32,7 +32,7 @@ pub(super) fn row(status: &VertexStatus, accepted: Option<&Accepted>) -> Resourc
             behind = Some(other.to_string());
             Doing::WaitingForAnother
         }
-        VertexState::Awaiting => Doing::Awaiting,
+        VertexState::WaitingForHost => Doing::WaitingForHost,
         VertexState::Ready => Doing::Ready,
         VertexState::WaitingForSemaphore => {
             semaphores = wanted.map(|wanted| wanted.meta.sema.clone()).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn row(status: &VertexStatus, accepted: Option<&Accepted>) -> Resourc
             Doing::BackingOff
         }
         VertexState::Running(_) => Doing::Running,
-        VertexState::FailedForGood => Doing::Failed,
+        VertexState::GaveUp => Doing::Failed,
         VertexState::Finishing => Doing::Finishing,
     };
     ResourceStatus {

@@ -104,9 +104,9 @@ impl Counting {
             EventKind::Repaired { .. } => drop(counting.repairs.inc()),
             EventKind::NotRepaired { .. } => drop(counting.repairs_failed.inc()),
             EventKind::BackingOff { .. } => drop(counting.soft_failures.inc()),
-            EventKind::FailedForGood { .. } => drop(counting.hard_failures.inc()),
-            EventKind::Fighting { .. } => drop(counting.fights.inc()),
-            EventKind::NotAnswering { .. } => drop(counting.silences.inc()),
+            EventKind::GaveUp { .. } => drop(counting.hard_failures.inc()),
+            EventKind::Conflict { .. } => drop(counting.fights.inc()),
+            EventKind::Unresponsive { .. } => drop(counting.silences.inc()),
             _ => {}
         }
     }

@@ -239,7 +239,7 @@ impl Moment {
         to.by_kind(&families::DRIFTS, counting, |kind| &kind.drifts)?;
         to.by_kind(&families::REPAIRS, counting, |kind| &kind.repairs)?;
         to.by_kind(&families::REPAIRS_FAILED, counting, |kind| &kind.repairs_failed)?;
-        to.by_kind(&families::FIGHTS, counting, |kind| &kind.fights)?;
+        to.by_kind(&families::CONFLICTS, counting, |kind| &kind.fights)?;
         to.by_kind(&families::SILENCES, counting, |kind| &kind.silences)
     }
 
@@ -313,11 +313,11 @@ fn standing_name(standing: Standing) -> &'static str {
     match standing {
         Standing::Finishing => "finishing",
         Standing::Failed => "failed",
-        Standing::Silent => "silent",
+        Standing::Unresponsive => "unresponsive",
         Standing::Blocked => "blocked",
         Standing::Failing => "failing",
-        Standing::Awaiting => "awaiting",
-        Standing::Fighting => "fighting",
+        Standing::WaitingForHost => "waiting_for_host",
+        Standing::Conflict => "conflict",
         Standing::WouldRepair => "would_repair",
         Standing::Right => "right",
         Standing::Running => "running",

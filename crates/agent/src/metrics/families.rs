@@ -27,93 +27,76 @@ const fn histogram(name: &'static str, help: &'static str) -> Family {
     Family { name, sort, help }
 }
 
-pub(super) const BUILD: Family = gauge(
-    "setpoint_build_info",
-    "The version that runs, as a label. Always 1",
-);
+pub(super) const BUILD: Family = gauge("setpoint_build_info", "Version as a label; always 1");
 pub(super) const RUNS: Family = counter(
     "setpoint_checkapply",
-    "Runs that ended: by kind, whether repairs were allowed, whether something was wrong, and whether it failed",
+    "Completed runs, by kind, whether repairs were enabled, whether there was drift, and whether the run failed",
 );
-pub(super) const DURATIONS: Family = histogram("setpoint_run_duration_seconds", "How long runs took");
-pub(super) const DRIFTS: Family = counter(
-    "setpoint_drifts",
-    "Differences between what is and what shall be that were found",
-);
-pub(super) const REPAIRS: Family = counter("setpoint_repairs", "Differences that were repaired");
-pub(super) const REPAIRS_FAILED: Family = counter(
-    "setpoint_repairs_failed",
-    "Repairs that were tried in runs that failed",
-);
+pub(super) const DURATIONS: Family = histogram("setpoint_run_duration_seconds", "Duration of runs");
+pub(super) const DRIFTS: Family = counter("setpoint_drifts", "Drift detected");
+pub(super) const REPAIRS: Family = counter("setpoint_repairs", "Drift repaired");
+pub(super) const REPAIRS_FAILED: Family =
+    counter("setpoint_repairs_failed", "Repairs attempted in failed runs");
 pub(super) const FAILURES: Family = counter(
     "setpoint_failures",
-    "Failures since the start: soft, to be tried again, or hard, with no tries left",
+    "Failures since the start: soft if a retry follows, hard if none is left",
 );
 pub(super) const FAILING: Family = gauge(
     "setpoint_failing",
-    "Resources that could not be brought into their state: soft, to be tried again, or hard, with no tries left",
+    "Resources that currently fail: soft if a retry follows, hard if none is left",
 );
-pub(super) const FIGHTS: Family = counter(
-    "setpoint_fights",
-    "How often something else was seen to undo repairs again and again",
+pub(super) const CONFLICTS: Family = counter(
+    "setpoint_conflicts",
+    "Conflicts: another program kept undoing repairs",
 );
 pub(super) const SILENCES: Family = counter(
-    "setpoint_not_answering",
-    "How often what a resource looks at gave no answer for long",
+    "setpoint_unresponsive",
+    "Checks without a response for 30 seconds",
 );
 pub(super) const RESOURCES: Family = gauge("setpoint_resources", "Resources in the running graph");
 pub(super) const STANDINGS: Family = gauge(
     "setpoint_resources_standing",
-    "Resources by how they stand, as `setpoint status` tells it",
+    "Resources by status, as in `setpoint status`",
 );
-pub(super) const GRAPHS: Family = counter(
-    "setpoint_graphs",
-    "New graphs that were taken, or rejected as wrong",
-);
+pub(super) const GRAPHS: Family = counter("setpoint_graphs", "New graphs, accepted or rejected");
 pub(super) const GRAPH_START: Family = gauge(
     "setpoint_graph_start_time_seconds",
-    "When the running graph came, in seconds since 1970; 0 before the first",
+    "Time of the current graph, in seconds since 1970; 0 before the first",
 );
 pub(super) const CONVERGED: Family = gauge(
     "setpoint_converged",
-    "Whether the machine is quiet: everything was looked at and nothing is under way. Not there where nobody wants to know",
+    "Whether the agent has converged: all resources are checked and nothing is in progress. Missing if convergence is not tracked",
 );
 pub(super) const RIGHT: Family = gauge(
     "setpoint_right",
-    "Whether everything is right, as the exit code 0 of `setpoint status` says",
+    "Whether all resources are in the desired state, like the exit code 0 of `setpoint status`",
 );
 pub(super) const PROGRAM_WRONG: Family = gauge(
     "setpoint_program_wrong",
-    "Whether the newest text of the program, or what it makes, is wrong and therefore not in use",
+    "Whether the newest version of the program, or its graph, is invalid and therefore not in use",
 );
-pub(super) const PAUSED: Family = gauge("setpoint_paused", "Whether somebody asked for a pause");
-pub(super) const NOOP: Family = gauge("setpoint_noop", "Whether all repairs are forbidden");
+pub(super) const PAUSED: Family = gauge("setpoint_paused", "Whether the agent is paused");
+pub(super) const NOOP: Family = gauge("setpoint_noop", "Whether all repairs are disabled");
 pub(super) const STORE_UP: Family = gauge(
     "setpoint_store_up",
-    "Whether the store of `--seeds` answers. Not there without one",
+    "Whether etcd responds. Missing without `--etcd-endpoints`",
 );
 pub(super) const STORE_REQUESTS: Family = counter(
     "setpoint_store_requests",
-    "Requests to the store of `--seeds`: answered, refused, or without an answer",
+    "Requests to etcd: answered, rejected, or without a response",
 );
 pub(super) const STORE_DURATIONS: Family = histogram(
     "setpoint_store_request_duration_seconds",
-    "How long requests to the store of `--seeds` took, with or without an answer",
+    "Duration of requests to etcd, with or without a response",
 );
-pub(super) const CPU: Family = counter(
-    "process_cpu_seconds",
-    "Processor time that the process took, of all its threads",
-);
-pub(super) const RESIDENT: Family = gauge(
-    "process_resident_memory_bytes",
-    "Memory of the process that is resident",
-);
+pub(super) const CPU: Family = counter("process_cpu_seconds", "CPU time of the process, all threads");
+pub(super) const RESIDENT: Family = gauge("process_resident_memory_bytes", "Resident memory of the process");
 pub(super) const VIRTUAL: Family = gauge("process_virtual_memory_bytes", "Address space of the process");
-pub(super) const OPEN_DESCRIPTORS: Family = gauge("process_open_fds", "Open descriptors of the process");
+pub(super) const OPEN_DESCRIPTORS: Family = gauge("process_open_fds", "Open file descriptors of the process");
 pub(super) const MOST_DESCRIPTORS: Family =
-    gauge("process_max_fds", "Descriptors that the process may have open");
+    gauge("process_max_fds", "Maximum number of open file descriptors");
 pub(super) const THREADS: Family = gauge("process_threads", "Threads of the process");
 pub(super) const STARTED: Family = gauge(
     "process_start_time_seconds",
-    "When the process began, in seconds since 1970",
+    "Start time of the process, in seconds since 1970",
 );

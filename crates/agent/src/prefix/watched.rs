@@ -1,4 +1,4 @@
-//! The end of a process whose working directory was removed: another process could use the same one, and what is stored there would be
+//! The end of a process whose state directory was removed: another process could use the same one, and what is stored there would be
 //! lost with it.
 
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::attachment::{AgentHandle, Attached, Attachment};
 
-/// Follows the lock of the working directory, which this process must hold.
+/// Follows the lock of the state directory, which this process must hold.
 pub(crate) struct WatchedPrefix;
 
 impl Attachment for WatchedPrefix {
@@ -33,7 +33,7 @@ impl Attachment for WatchedPrefix {
             Ok(handle) => Ok(Attached::Guard(Box::new((handle, subscriber)))),
             Err(error) => {
                 let text =
-                    format!("the working directory is not watched, so its removal stays unseen: {error}");
+                    format!("cannot watch the state directory, so its removal stays unnoticed: {error}");
                 agent.reporter.warning(visible(&text));
                 Ok(Attached::EndsWithEngine)
             }
@@ -59,7 +59,7 @@ impl WatchSink for LockSink {
             if identity(sink.lock.as_path()) != sink.identity {
                 let path = sink.prefix.as_path().display().to_string();
                 let why = format!(
-                    "the working directory {} was removed or replaced while this process used it, so this process ends",
+                    "the state directory {} was removed or replaced while this process used it, so this process ends",
                     visible(&path)
                 );
                 sink.engine.exit(ExitReason::BackgroundFailed(why.into()));

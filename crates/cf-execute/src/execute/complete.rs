@@ -121,7 +121,7 @@ impl<'m> Machine<'m> {
             }
             (None, Some(parent)) => {
                 let parent = &self.model.entities[parent.index()].name;
-                let note = format!("what implements `{parent}` is not inherited by itself");
+                let note = format!("implementations of `{parent}` are not inherited automatically");
                 ("parents".to_owned(), error.note(note))
             }
             (None, None) => ("std::none".to_owned(), error),

@@ -211,7 +211,7 @@ impl<'m> Machine<'m> {
         let error = Diagnostic::error(&codes::NOT_AN_INSTANCE, span, message).of_class(class::RUNTIME);
         Err(match value {
             Datum::List(_) => error.help(
-                "take the attribute of each element, `[x.a for x in list]`, or that of one, `std::at(list, 0)`",
+                "read the attribute of each element, `[x.a for x in list]`, or of one element, `std::at(list, 0)`",
             ),
             Datum::Dict(_) => error.help("what a dict has for a key is found with `[…]`: `d[\"key\"]`"),
             Datum::Null => error.help("ask `x != null` before"),

@@ -557,7 +557,7 @@ impl<'m> Machine<'m> {
         Diagnostic::error(&codes::ENDLESS, constructor, message)
             .label(format!("{count} instances were constructed here, and each leads to the next"))
             .help("end the recursion with a condition: `implement … when`, or `if` around the constructor")
-            .note("a model that is meant to be as deep raises `setpoint.max_instances` in project.yml, of which this is a fiftieth")
+            .note("if the model must be this deep, raise `setpoint.max_instances` in project.yml; the limit is a fiftieth of it")
     }
 
     fn too_many_rounds(&self) -> Diagnostic {

@@ -141,7 +141,7 @@ fn warn_of_age(reading: &mut Reading<'_>, name: &str, import: Option<Span>, depr
     }
     if older {
         let message = format!("module `{name}` has the older layout with a `module.yml`");
-        let advice = "the newer layout is that of a package, with a `setup.cfg`";
+        let advice = "the newer layout is a Python package with a `setup.cfg`";
         reading
             .diagnostics
             .push(warning(message).of_class("InmantaWarning").help(advice));

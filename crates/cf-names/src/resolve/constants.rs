@@ -79,7 +79,7 @@ impl Resolver<'_> {
             let message = format!("the default of `{}` is not a constant", name.text);
             let error = Diagnostic::error(&codes::DEFAULT_NOT_CONSTANT, tree.span, message);
             let error = error.of_class("RuntimeException").label("not constant");
-            let help = "a default is a literal, or a list or dict of literals; what has to be computed is assigned in an implementation";
+            let help = "a default must be a literal, or a list or dict of literals; assign computed values in an implementation";
             self.found.push(error.help(help));
             return None;
         };

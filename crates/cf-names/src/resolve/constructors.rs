@@ -162,7 +162,7 @@ impl Body<'_, '_> {
         let relation = &resolver.model.relations[relation.index()];
         let (found, wanted) = (resolver.entity(entity), resolver.entity(relation.target));
         let message = format!(
-            "relation `{}` holds instances of `{}`, of which `{}` is none",
+            "relation `{}` expects an instance of `{}`, found `{}`",
             resolver.symbols.text(relation.name),
             wanted.name,
             found.name
@@ -361,7 +361,7 @@ impl Body<'_, '_> {
         let mut error = error
             .of_class("IndexAttributeMissingInConstructorException")
             .label("the key is not complete")
-            .help("give it here: by its key an instance is told from others, so it must be there from the beginning");
+            .help("set it here: the index identifies the instance, so the constructor must set all of its attributes");
         for index in &of.indexes {
             let index = &resolver.model.indexes[index.index()];
             if let Some(span) = index

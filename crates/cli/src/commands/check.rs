@@ -39,8 +39,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     modules: ModuleArguments,
 
-    /// Working directory of `setpoint run`, below which modules are looked for [default: as there]
-    #[arg(long, value_name = "DIR")]
+    /// State directory with the modules [default: as for `setpoint run`]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
     prefix: Option<PathBuf>,
 
     /// Print the diagnostics as one JSON object

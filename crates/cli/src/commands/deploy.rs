@@ -30,7 +30,7 @@ pub(super) use waiting::{clock_text, shown};
 
 /// Publish a program to all hosts of a cluster
 ///
-/// Compiles the program and writes it, with its modules and `files/`, into the store that hosts share; those that run with `--seeds` take it at
+/// Compiles the program and writes it, with its modules and `files/`, into the store that hosts share; those that run with `--etcd-endpoints` take it at
 /// once, or a few hosts first (--canary, --max-unavailable). Instead of a program: `empty` for one that describes nothing, `list` for the deploys that
 /// there are, `show ID` for what is in one, `diff ID ID` for how two differ, `rollback ID` to publish an earlier one again, `resume ID` and `finish ID`
 /// for one that has stopped, `gc` to clear old ones away.
@@ -100,7 +100,7 @@ pub(super) struct Arguments {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("a deploy needs a store that hosts share");
-        return Err(failure.hint("name its members: `--seeds https://host:2379`"));
+        return Err(failure.hint("name its members: `--etcd-endpoints https://host:2379`"));
     };
     let deploys = Deploys::new(store);
     let runtime = tokio::runtime::Builder::new_multi_thread()

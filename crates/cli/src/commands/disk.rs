@@ -1,4 +1,4 @@
-//! `setpoint tools`: single tasks on a machine, which need no program.
+//! `setpoint disk`: tasks on the disks of this machine.
 
 mod block_device;
 mod grow;
@@ -8,7 +8,7 @@ use setpoint_programs::failure::Failure;
 
 use crate::session::Session;
 
-/// Run one-off maintenance tasks
+/// Grow a file system to the size of its disk
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]

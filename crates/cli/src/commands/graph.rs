@@ -50,8 +50,8 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Working directory of `setpoint run`, whose values and numbers are looked at [default: as there]
-    #[arg(long, value_name = "DIR")]
+    /// State directory to read values and numbers from [default: as for `setpoint run`]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
     prefix: Option<PathBuf>,
 
     /// Ask this machine for nothing: what does not follow from the program alone is unknown

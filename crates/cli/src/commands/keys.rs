@@ -15,7 +15,7 @@ use crate::store_arguments::StoreArguments;
 
 /// Show the public keys that secrets are encrypted to
 ///
-/// At its first start with `--seeds`, each host creates a key pair. It keeps the private key in `keys/host.age` in its state
+/// At its first start with `--etcd-endpoints`, each host creates a key pair. It keeps the private key in `keys/host.age` in its state
 /// directory, and publishes the public key. `remove HOST` removes the key of a host that is gone for good. Hosts that share
 /// secrets then encrypt them again for the remaining hosts. `setpoint members` also forgets when it last saw that host.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let removed = removed_host(&arguments.words, "keys", hint)?;
     let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("keys are in the store that hosts share, and none is named");
-        return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
+        return Err(failure.hint("name its endpoints: `--etcd-endpoints https://host:2379`"));
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;

@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let removed = removed_host(&arguments.words, "members", hint)?;
     let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("members share a store, and none is named");
-        return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
+        return Err(failure.hint("name its endpoints: `--etcd-endpoints https://host:2379`"));
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;

@@ -42,8 +42,8 @@ struct FetchArguments {
     #[command(flatten)]
     program: ProgramArguments,
 
-    /// Working directory of `setpoint run`, below which modules are kept [default: as there]
-    #[arg(long, value_name = "DIR")]
+    /// State directory for the modules [default: as for `setpoint run`]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
     prefix: Option<PathBuf>,
 
     #[command(flatten)]
@@ -55,8 +55,8 @@ struct ListArguments {
     #[command(flatten)]
     program: ProgramArguments,
 
-    /// Working directory of `setpoint run`, below which modules are looked for [default: as there]
-    #[arg(long, value_name = "DIR")]
+    /// State directory with the modules [default: as for `setpoint run`]
+    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
     prefix: Option<PathBuf>,
 
     /// Print one JSON object

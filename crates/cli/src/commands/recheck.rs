@@ -1,4 +1,4 @@
-//! `setpoint poke`: looks at resources again.
+//! `setpoint recheck`: checks resources now.
 
 use clap::Args;
 use setpoint_agent::control::protocol::{Answer, Ask};
@@ -15,11 +15,11 @@ use crate::prefix_arguments::ProcessArguments;
 /// Resources that have given up start again. If one of the named resources does not exist, the command does nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Which, `file[/etc/motd]`
+    /// Resources, such as `file[/etc/motd]`
     #[arg(value_name = "KIND[NAME]", required = true)]
     resources: Vec<String>,
 
-    /// Say nothing but what went wrong
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
 
@@ -29,10 +29,10 @@ pub(super) struct Arguments {
 
 pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
     let mut client = arguments.process.connect()?;
-    client.ask(Ask::Poke {
+    client.ask(Ask::Recheck {
         resources: arguments.resources.clone(),
     })?;
-    let Answer::Poke { paused, .. } = client.answer()? else {
+    let Answer::Recheck { paused, .. } = client.answer()? else {
         return Err(client.strange());
     };
     if !arguments.quiet {
@@ -42,9 +42,9 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         };
         let when = match paused {
             false => "again",
-            true => "after `setpoint resume`: there is a pause",
+            true => "after `setpoint resume`: the agent is paused",
         };
-        output.say(Importance::Notice, format!("{what} {is} looked at {when}"));
+        output.say(Importance::Notice, format!("{what} {is} checked {when}"));
     }
     Ok(exit_code::DONE)
 }

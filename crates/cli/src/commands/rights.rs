@@ -61,7 +61,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let action = arguments.action()?;
     let Some(store) = arguments.store.open_etcd(&session.output)? else {
         let failure = Failure::usage("rights are given in the etcd that hosts share, and none is named");
-        return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
+        return Err(failure.hint("name its endpoints: `--etcd-endpoints https://host:2379`"));
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
@@ -207,7 +207,7 @@ fn refused(what: &str, error: StoreError) -> Failure {
     let failure = Failure::wrong(what);
     match &error {
         StoreError::Denied { .. } => failure.because(error).hint(
-            "rights are given by etcd's user `root`: `--store-user root`, or a certificate with that name",
+            "rights are given by etcd's user `root`: `--etcd-user root`, or a certificate with that name",
         ),
         _ => failure.because(error),
     }

@@ -162,7 +162,7 @@ pub(super) struct Arguments {
 
     /// Run only this program; publish and follow no deploys
     ///
-    /// Applies with --seeds.
+    /// Applies with --etcd-endpoints.
     #[arg(long, help_heading = headings::CLUSTER)]
     no_deploy: bool,
 
@@ -172,7 +172,7 @@ pub(super) struct Arguments {
 
     /// With `empty`: ignore the current deploy, run later ones
     ///
-    /// Applies with --seeds.
+    /// Applies with --etcd-endpoints.
     #[arg(long, help_heading = headings::CLUSTER, hide_short_help = true)]
     wait: bool,
 

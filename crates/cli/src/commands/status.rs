@@ -142,9 +142,9 @@ impl Shown {
         if is_part {
             // What blocks them may not be among them: then it says itself what it waits for.
             let awaits = |row: &&ResourceStatus| row.standing == Standing::Blocked && row.behind_awaits;
-            let awaiting = resources.iter().filter(awaits).count();
-            judged.blocked -= awaiting;
-            judged.awaiting += awaiting;
+            let waiting_for_host = resources.iter().filter(awaits).count();
+            judged.blocked -= waiting_for_host;
+            judged.waiting_for_host += waiting_for_host;
         }
         Ok(Shown {
             hello: client.hello.clone(),
@@ -355,7 +355,7 @@ impl Shown {
     fn what(&self, row: &ResourceStatus) -> Option<String> {
         let behind = || row.behind.clone().unwrap_or_default();
         let text = match (row.standing, row.does) {
-            (Standing::Failed | Standing::Failing | Standing::Fighting, _) => {
+            (Standing::Failed | Standing::Failing | Standing::Conflict, _) => {
                 format!("failed to {}", row.error.as_ref()?)
             }
             (Standing::Blocked, _) => {
@@ -365,8 +365,8 @@ impl Shown {
                     false => format!("waits for {behind}, which has failed"),
                 }
             }
-            (Standing::Awaiting, _) => row.error.clone()?,
-            (Standing::Silent, _) => "gives no answer; the file system may hang".to_owned(),
+            (Standing::WaitingForHost, _) => row.error.clone()?,
+            (Standing::Unresponsive, _) => "gives no answer; the file system may hang".to_owned(),
             (_, Doing::WaitingForAnother) => format!("waits for {}", behind()),
             (_, Doing::WaitingForSemaphore) => match row.semaphores.as_slice() {
                 [] => "waits for a semaphore".to_owned(),
@@ -431,8 +431,8 @@ const DIM: Style = Style::new().dimmed();
 
 fn style_of(standing: Standing) -> Style {
     match standing {
-        Standing::Failed | Standing::Failing | Standing::Silent => RED,
-        Standing::Blocked | Standing::Awaiting | Standing::Fighting | Standing::WouldRepair => YELLOW,
+        Standing::Failed | Standing::Failing | Standing::Unresponsive => RED,
+        Standing::Blocked | Standing::WaitingForHost | Standing::Conflict | Standing::WouldRepair => YELLOW,
         Standing::Right => GREEN,
         Standing::Finishing | Standing::Running | Standing::Waiting | Standing::Starting => BOLD,
     }

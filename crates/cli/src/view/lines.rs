@@ -26,7 +26,7 @@ pub(crate) struct Narrator {
     verbosity: Verbosity,
     runs: FxHashMap<ResourceId, Run>,
     /// What waits for something outside this machine, as events name it.
-    awaiting: FxHashSet<String>,
+    waiting_for_host: FxHashSet<String>,
     /// Those that left the program and are being undone.
     reversals: FxHashSet<ResourceId>,
     has_graph: bool,
@@ -42,7 +42,7 @@ impl Narrator {
         let actions = kinds.filter_map(|kind| Some((kind.schema.kind, kind.action?)));
         Narrator {
             actions: actions.collect(),
-            awaiting: FxHashSet::default(),
+            waiting_for_host: FxHashSet::default(),
             verbosity,
             runs: FxHashMap::default(),
             reversals: FxHashSet::default(),
@@ -114,12 +114,12 @@ impl Narrator {
                 false => self.of_run(event, id, who),
             },
             EventKind::BackingOff { .. }
-            | EventKind::FailedForGood { .. }
-            | EventKind::NotAnswering { .. }
-            | EventKind::Fighting { .. } => of_trouble(event, &who),
+            | EventKind::GaveUp { .. }
+            | EventKind::Unresponsive { .. }
+            | EventKind::Conflict { .. } => of_trouble(event, &who),
             EventKind::Tick
             | EventKind::Dirty { .. }
-            | EventKind::Awaiting { .. }
+            | EventKind::WaitingForHost { .. }
             | EventKind::BlockedBy { .. }
             | EventKind::WaitingForSemaphore { .. }
             | EventKind::LimitedUntil { .. } => self.of_next_run(event, id, &who),
@@ -258,9 +258,9 @@ impl Narrator {
         who: &str,
     ) -> Vec<Said> {
         let run = id.and_then(|id| self.runs.remove(id)).unwrap_or_default();
-        if !self.awaiting.is_empty()
+        if !self.waiting_for_host.is_empty()
             && result != RunSummary::Waiting
-            && id.is_some_and(|id| self.awaiting.remove(&id.to_string()))
+            && id.is_some_and(|id| self.waiting_for_host.remove(&id.to_string()))
             && matches!(result, RunSummary::Ok | RunSummary::Drift)
         {
             return notice(format!("{who}: waits no longer"));
@@ -287,15 +287,15 @@ impl Narrator {
                 "{who}: to be looked at ({})",
                 visible(&cause.to_string())
             )),
-            EventKind::Awaiting { missing } => {
-                let is_new = id.is_some_and(|id| self.awaiting.insert(id.to_string()));
+            EventKind::WaitingForHost { missing } => {
+                let is_new = id.is_some_and(|id| self.waiting_for_host.insert(id.to_string()));
                 let text = format!("{who}: waits, because {}", one_line(missing));
                 match is_new {
                     true => notice(text),
                     false => info(text),
                 }
             }
-            EventKind::BlockedBy { by } if self.awaiting.contains(by) => {
+            EventKind::BlockedBy { by } if self.waiting_for_host.contains(by) => {
                 info(format!("{who}: waits for {}", visible(by)))
             }
             EventKind::BlockedBy { by } => problem(
@@ -328,10 +328,10 @@ impl Narrator {
                 Vec::new()
             }
             EventKind::Removed { .. } => {
-                if !self.awaiting.is_empty()
+                if !self.waiting_for_host.is_empty()
                     && let Some(id) = &id
                 {
-                    self.awaiting.remove(&id.to_string());
+                    self.waiting_for_host.remove(&id.to_string());
                 }
                 match id.is_some_and(|id| self.reversals.remove(&id)) || self.is_stopping {
                     true => Vec::new(),
@@ -349,10 +349,10 @@ impl Narrator {
     fn is_detail(&self, what: &EventKind) -> bool {
         match what {
             EventKind::RunEnded { result, .. } => {
-                *result == RunSummary::Ok && self.runs.is_empty() && self.awaiting.is_empty()
+                *result == RunSummary::Ok && self.runs.is_empty() && self.waiting_for_host.is_empty()
             }
             EventKind::Added { reversal, .. } => !reversal && self.reversals.is_empty(),
-            EventKind::Removed { .. } => self.reversals.is_empty() && self.awaiting.is_empty(),
+            EventKind::Removed { .. } => self.reversals.is_empty() && self.waiting_for_host.is_empty(),
             EventKind::Watching | EventKind::Dirty { .. } | EventKind::StartedRun { .. } => true,
             _ => false,
         }
@@ -412,10 +412,10 @@ fn of_trouble(event: &Event, who: &str) -> Vec<Said> {
                 format!("{who}: failed to {error}; next try in {next}{left}"),
             )
         }
-        EventKind::FailedForGood { error } => {
+        EventKind::GaveUp { error } => {
             problem(Importance::Error, format!("{who}: failed to {}", one_line(error)))
         }
-        EventKind::NotAnswering { waited, at } => {
+        EventKind::Unresponsive { waited, at } => {
             let waited = duration_text(*waited);
             let place = match at.as_deref().filter(|at| event.name.as_deref() != Some(at)) {
                 Some(at) => format!(" at {}", visible(at)),
@@ -426,7 +426,7 @@ fn of_trouble(event: &Event, who: &str) -> Vec<Said> {
             );
             problem(Importance::Warning, text)
         }
-        EventKind::Fighting { field, is, want } => {
+        EventKind::Conflict { field, is, want } => {
             let (field, is, want) = (one_line(field), one_line(is), one_line(want));
             let text = format!(
                 "{who}: something else keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"

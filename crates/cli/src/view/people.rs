@@ -107,7 +107,7 @@ impl Screen {
         Some(Said { importance, text })
     }
 
-    /// A warning about pending notifications that are lost with the temporary working directory.
+    /// A warning about pending notifications that are lost with the temporary state directory.
     fn forgotten_notifications(&self) -> Option<Said> {
         if !self.options.forgets {
             return None;
@@ -118,7 +118,7 @@ impl Screen {
             count => format!("{count} notifications are"),
         };
         let text = format!(
-            "{what} forgotten with the temporary working directory: {names}; with `--prefix DIR` the next run serves what is pending"
+            "{what} forgotten with the temporary state directory: {names}; with `--state-dir DIR` the next run serves what is pending"
         );
         let importance = Importance::Warning;
         let text = headed(importance, &text);

@@ -19,13 +19,13 @@ pub(crate) struct Counts {
     /// Could not be looked at, because something before them failed.
     pub(crate) blocked: usize,
     /// Wait for something outside this machine.
-    pub(crate) awaiting: usize,
+    pub(crate) waiting_for_host: usize,
     /// Have not been looked at.
     pub(crate) waiting: usize,
     /// Give no answer: what they look at hangs.
-    pub(crate) silent: usize,
+    pub(crate) unresponsive: usize,
     /// Were repaired again and again, because something else keeps undoing it.
-    pub(crate) fighting: usize,
+    pub(crate) conflict: usize,
     /// Were wrong and were repaired.
     pub(crate) repaired: usize,
     /// Are wrong, and would have been repaired but for `noop`.
@@ -47,10 +47,10 @@ impl Counts {
             (self.would_undo, "would be undone"),
             (self.would_repair, "would be repaired"),
             (self.failed, "failed"),
-            (self.fighting, "undone by something else"),
-            (self.awaiting, "waiting for other machines"),
+            (self.conflict, "undone by something else"),
+            (self.waiting_for_host, "waiting for other machines"),
             (self.blocked, "blocked"),
-            (self.silent, "not answering"),
+            (self.unresponsive, "unresponsive"),
             (self.waiting, "not looked at"),
             (self.right, "right"),
         ];
@@ -67,7 +67,12 @@ impl Counts {
 
     /// All of them.
     pub(crate) fn all(self) -> usize {
-        let wrong = self.failed + self.awaiting + self.blocked + self.waiting + self.silent + self.fighting;
+        let wrong = self.failed
+            + self.waiting_for_host
+            + self.blocked
+            + self.waiting
+            + self.unresponsive
+            + self.conflict;
         wrong + self.repaired + self.would_repair + self.undone + self.would_undo + self.right
     }
 }
@@ -108,10 +113,10 @@ impl Resource {
         match self.standing {
             Standing::Failed => &mut counts.failed,
             Standing::Blocked => &mut counts.blocked,
-            Standing::Awaiting => &mut counts.awaiting,
+            Standing::WaitingForHost => &mut counts.waiting_for_host,
             Standing::Waiting => &mut counts.waiting,
-            Standing::Silent => &mut counts.silent,
-            Standing::Right if self.fights => &mut counts.fighting,
+            Standing::Unresponsive => &mut counts.unresponsive,
+            Standing::Right if self.fights => &mut counts.conflict,
             Standing::Right if self.would_repair && self.is_reversal => &mut counts.would_undo,
             Standing::Right if self.would_repair => &mut counts.would_repair,
             Standing::Right if self.repaired => &mut counts.repaired,
@@ -127,8 +132,8 @@ enum Standing {
     Right,
     Failed,
     Blocked,
-    Awaiting,
-    Silent,
+    WaitingForHost,
+    Unresponsive,
 }
 
 impl Recap {
@@ -171,7 +176,7 @@ impl Recap {
             EventKind::RunEnded { result, .. } => {
                 let standing = match result {
                     RunSummary::Ok | RunSummary::Drift => Some(Standing::Right),
-                    RunSummary::Waiting => Some(Standing::Awaiting),
+                    RunSummary::Waiting => Some(Standing::WaitingForHost),
                     RunSummary::Failed => None,
                 };
                 self.note_all(&id, |resource| {
@@ -183,16 +188,16 @@ impl Recap {
                     self.set_failed(&id);
                 }
             }
-            EventKind::FailedForGood { .. } | EventKind::BackingOff { .. } => self.set_failed(&id),
+            EventKind::GaveUp { .. } | EventKind::BackingOff { .. } => self.set_failed(&id),
             EventKind::BlockedBy { .. } => self.set_all(&id, Standing::Blocked),
-            EventKind::NotAnswering { .. } => self.set_all(&id, Standing::Silent),
+            EventKind::Unresponsive { .. } => self.set_all(&id, Standing::Unresponsive),
             // What may be repaired says so next; what was repaired, at the end.
             EventKind::Drift { .. } => self.note(&id, |resource| {
                 (resource.would_repair, resource.drifted) = (true, true);
             }),
             EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
             EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
-            EventKind::Fighting { .. } => self.note(&id, |resource| resource.fights = true),
+            EventKind::Conflict { .. } => self.note(&id, |resource| resource.fights = true),
             EventKind::Undone => self.counts.undone += 1,
             EventKind::RefreshPending { by } => {
                 self.notified.entry(id).or_default().insert(by.clone());
@@ -365,8 +370,8 @@ mod tests {
                 },
                 4 => EventKind::Repairing { field },
                 5 => EventKind::Repaired { field, is, want },
-                6 => EventKind::Fighting { field, is, want },
-                7 => EventKind::FailedForGood { error },
+                6 => EventKind::Conflict { field, is, want },
+                7 => EventKind::GaveUp { error },
                 _ => EventKind::RunEnded {
                     result: results[random(4) as usize],
                     duration: Duration::ZERO,

@@ -129,7 +129,7 @@ fn every_program_of_the_guides_makes_its_machine_right() {
         let program = place.path("main.mcl");
         let program = program.to_str().expect("a path of ours is text");
         for attempt in ["first", "second"] {
-            let flags = ["run", "--once", "--tmp-prefix", "--max-runtime", "60", program];
+            let flags = ["run", "--once", "--tmp-state-dir", "--max-runtime", "60", program];
             let finished = place.run(BINARY, &flags);
             if finished.code != 0 {
                 let (page, line, code) = (&snippet.page, snippet.line, finished.code);

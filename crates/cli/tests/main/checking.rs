@@ -163,7 +163,14 @@ fn only_following_imports_starts_nothing() {
     let prefix = place.path("prefix").display().to_string();
     let ran = setpoint(
         &place,
-        &["run", "--prefix", &prefix, "--only-download", "lang", "main.mcl"],
+        &[
+            "run",
+            "--state-dir",
+            &prefix,
+            "--only-download",
+            "lang",
+            "main.mcl",
+        ],
     );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!place.path("file").exists() && !place.path("prefix").exists());

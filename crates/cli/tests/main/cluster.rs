@@ -49,11 +49,11 @@ impl Cluster {
             "--no-raise-limits",
             "--hostname",
             host,
-            "--seeds",
+            "--etcd-endpoints",
         ]);
         command.arg(self.etcd.endpoints().join(","));
         command
-            .arg("--prefix")
+            .arg("--state-dir")
             .arg(self.place.path(&format!("prefix-{host}")));
         command.args(further).arg(program);
         command

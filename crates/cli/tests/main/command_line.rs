@@ -165,14 +165,15 @@ fn a_switch_has_a_value_where_one_is_written() {
 #[test]
 fn addresses_that_were_forgotten_are_asked_for_with_their_equals_sign() {
     let place = Hermetic::new();
-    for flag in ["--seeds", "--client-urls", "--advertise-server-urls"] {
+    for flag in ["--etcd-endpoints", "--client-urls", "--advertise-server-urls"] {
         for word in ["lang", "yaml", "empty"] {
             for rest in [&["x"][..], &[]] {
                 let mut arguments = vec![flag, word];
                 arguments.extend(rest);
                 let ran = run(&place, &arguments);
                 assert_eq!(ran.code, 64, "{arguments:?}: {}", ran.stderr);
-                let said = format!("with an equals sign between, as in `--seeds=https://host:2379 {word}`");
+                let said =
+                    format!("with an equals sign between, as in `--etcd-endpoints=https://host:2379 {word}`");
                 assert!(
                     ran.stderr.contains(&said) && ran.stderr.contains(flag),
                     "{arguments:?}: {}",
@@ -306,13 +307,16 @@ fn a_flag_counts_more_than_the_environment() {
     for (variables, arguments, made) in [
         (&[("MGMT_PREFIX", path("old"))][..], &[][..], "old"),
         (
-            &[("SETPOINT_PREFIX", path("new")), ("MGMT_PREFIX", path("other"))],
+            &[
+                ("SETPOINT_STATE_DIR", path("new")),
+                ("MGMT_PREFIX", path("other")),
+            ],
             &[],
             "new",
         ),
         (
-            &[("SETPOINT_PREFIX", path("other"))],
-            &["--prefix", &path("flag")],
+            &[("SETPOINT_STATE_DIR", path("other"))],
+            &["--state-dir", &path("flag")],
             "flag",
         ),
     ] {
@@ -323,21 +327,21 @@ fn a_flag_counts_more_than_the_environment() {
     }
     assert!(!place.path("other").exists());
     let prefix = path("flag");
-    let refused = with(&[("SETPOINT_MAX_RUNTIME", "soon")], &["--prefix", &prefix]);
+    let refused = with(&[("SETPOINT_MAX_RUNTIME", "soon")], &["--state-dir", &prefix]);
     assert_eq!(refused.code, 64, "{}", refused.stderr);
     let taken = with(
         &[("SETPOINT_MAX_RUNTIME", "soon")],
-        &["--prefix", &prefix, "--max-runtime", "0"],
+        &["--state-dir", &prefix, "--max-runtime", "0"],
     );
     assert_eq!(taken.code, 0, "{}", taken.stderr);
-    let refused = with(&[("SETPOINT_MODULE_PATH", "no/slash")], &["--prefix", &prefix]);
+    let refused = with(&[("SETPOINT_MODULE_PATH", "no/slash")], &["--state-dir", &prefix]);
     assert!(refused.stderr.contains("must end in `/`"), "{}", refused.stderr);
     let taken = with(
         &[("SETPOINT_MODULE_PATH", "no/slash")],
-        &["--prefix", &prefix, "--module-path", "a/"],
+        &["--state-dir", &prefix, "--module-path", "a/"],
     );
     assert_eq!(taken.code, 0, "{}", taken.stderr);
-    let refused = with(&[("MGMT_SEEDS", "nonsense://a")], &["--prefix", &prefix]);
+    let refused = with(&[("MGMT_SEEDS", "nonsense://a")], &["--state-dir", &prefix]);
     assert_eq!(refused.code, 64, "{}", refused.stderr);
 }
 
@@ -355,19 +359,22 @@ fn seeds_are_a_list_however_they_are_given() {
     let both = format!("{away},{there}");
     let spaced = format!("{away}; {there}");
     for (number, (arguments, variable)) in [
-        (vec![format!("--seeds={both}")], None),
-        (vec!["--seeds".to_owned(), both.clone(), "lang".to_owned()], None),
+        (vec![format!("--etcd-endpoints={both}")], None),
+        (
+            vec!["--etcd-endpoints".to_owned(), both.clone(), "lang".to_owned()],
+            None,
+        ),
         (
             vec![
-                "--seeds".to_owned(),
+                "--etcd-endpoints".to_owned(),
                 away.to_owned(),
-                "--seeds".to_owned(),
+                "--etcd-endpoints".to_owned(),
                 there.clone(),
             ],
             None,
         ),
-        (vec![format!("--seeds={spaced}")], None),
-        (Vec::new(), Some(("SETPOINT_SEEDS", &both))),
+        (vec![format!("--etcd-endpoints={spaced}")], None),
+        (Vec::new(), Some(("SETPOINT_ETCD_ENDPOINTS", &both))),
         (Vec::new(), Some(("MGMT_SEEDS", &both))),
     ]
     .into_iter()
@@ -375,7 +382,7 @@ fn seeds_are_a_list_however_they_are_given() {
     {
         let value = format!("value {number}");
         let mut command = place.command(BINARY);
-        command.args(["run", "--once", "--no-raise-limits", "--no-deploy", "--prefix"]);
+        command.args(["run", "--once", "--no-raise-limits", "--no-deploy", "--state-dir"]);
         command
             .arg(place.path("prefix"))
             .args(&arguments)
@@ -401,14 +408,18 @@ fn a_secret_of_the_store_that_others_can_read_is_refused() {
     for (mode, hint) in [(0o644, Some("chmod 640")), (0o640, None)] {
         let key = with_mode("key.pem", mode);
         let files = [
-            "--store-ca",
+            "--etcd-ca",
             &authority,
-            "--store-cert",
+            "--etcd-cert",
             &certificate,
-            "--store-key",
+            "--etcd-key",
             &key,
         ];
-        let arguments = [&["members", "--seeds", "https://127.0.0.1:1"][..], &files].concat();
+        let arguments = [
+            &["members", "--etcd-endpoints", "https://127.0.0.1:1"][..],
+            &files,
+        ]
+        .concat();
         let ran = place.run(BINARY, &arguments);
         assert_eq!(ran.code, 1, "{}", ran.stderr);
         assert_eq!(
@@ -425,8 +436,8 @@ fn a_secret_of_the_store_that_others_can_read_is_refused() {
     }
     for (mode, is_refused) in [(0o640, true), (0o600, false)] {
         let password = with_mode("password", mode);
-        let login = ["--store-user", "web", "--store-password-file", &password];
-        let arguments = [&["members", "--seeds", "http://127.0.0.1:1"][..], &login].concat();
+        let login = ["--etcd-user", "web", "--etcd-password-file", &password];
+        let arguments = [&["members", "--etcd-endpoints", "http://127.0.0.1:1"][..], &login].concat();
         let ran = place.run(BINARY, &arguments);
         assert_eq!(ran.code, 1, "{}", ran.stderr);
         assert_eq!(
@@ -457,22 +468,22 @@ fn a_run_works_where_it_is_told_to() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(place.path("state/lock").exists() && !place.path("cache").exists());
     let prefix = place.path("prefix").display().to_string();
-    let ran = with(&["--prefix", &prefix]);
+    let ran = with(&["--state-dir", &prefix]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(place.path("prefix/lock").exists());
-    let both = with(&["--prefix", &prefix, "--tmp-prefix"]);
+    let both = with(&["--state-dir", &prefix, "--tmp-state-dir"]);
     assert_eq!(both.code, 64, "{}", both.stderr);
     assert!(
-        both.stderr.contains("--prefix") && both.stderr.contains("--tmp-prefix"),
+        both.stderr.contains("--state-dir") && both.stderr.contains("--tmp-state-dir"),
         "{}",
         both.stderr
     );
     // Where there is a file in the way, a temporary one does, if that is wanted.
     let file = place.write("file", "").join("below").display().to_string();
-    let refused = with(&["--prefix", &file]);
+    let refused = with(&["--state-dir", &file]);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("--tmp-prefix"), "{}", refused.stderr);
-    let ran = with(&["--prefix", &file, "--allow-tmp-prefix"]);
+    assert!(refused.stderr.contains("--tmp-state-dir"), "{}", refused.stderr);
+    let ran = with(&["--state-dir", &file, "--allow-tmp-state-dir"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
@@ -486,7 +497,7 @@ fn only_what_can_be_a_name_is_taken_as_the_name_of_a_host() {
             &[
                 "run",
                 "--once",
-                "--tmp-prefix",
+                "--tmp-state-dir",
                 "--hostname",
                 name,
                 "noop \"a\" {}",
@@ -500,7 +511,7 @@ fn only_what_can_be_a_name_is_taken_as_the_name_of_a_host() {
         let argument = format!("--hostname={name}");
         let ran = setpoint(
             &place,
-            &["run", "--once", "--tmp-prefix", &argument, "noop \"a\" {}"],
+            &["run", "--once", "--tmp-state-dir", &argument, "noop \"a\" {}"],
         );
         assert_eq!(ran.code, 64, "{name}: {}", ran.stderr);
         assert!(
@@ -713,7 +724,7 @@ fn watch_limits_are_raised_where_they_are_lower_and_never_in_the_way() {
         place.write("limits/max_user_instances", instances);
         place.write("limits/max_user_watches", watches);
         let script = format!(
-            "mount --bind {0} /proc/sys/fs/inotify && {further} exec {BINARY} run --once --tmp-prefix {options} 'noop \"a\" {{}}'",
+            "mount --bind {0} /proc/sys/fs/inotify && {further} exec {BINARY} run --once --tmp-state-dir {options} 'noop \"a\" {{}}'",
             place.path("limits").display()
         );
         let mut command = place.command("unshare");
@@ -741,7 +752,7 @@ fn watch_limits_are_raised_where_they_are_lower_and_never_in_the_way() {
 fn lines_of_a_run_that_stays_begin_with_the_time() {
     let place = Hermetic::new();
     let mut command = place.command(BINARY);
-    command.args(["run", "--no-raise-limits", "--max-runtime", "1", "--prefix"]);
+    command.args(["run", "--no-raise-limits", "--max-runtime", "1", "--state-dir"]);
     command.arg(place.path("prefix")).arg(makes(&place, "file"));
     let ran = finished(&mut command);
     assert_eq!(ran.code, 1, "{}", ran.stderr);

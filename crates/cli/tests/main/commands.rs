@@ -290,7 +290,7 @@ fn a_graph_reads_a_directory_that_only_a_run_copies() {
     place.write("app/files/motd", "hello");
     place.write("app/files/etc/deep", "deeper");
     let graph = |expected: &[&str]| {
-        let finished = setpoint(&place, &["graph", "--prefix", "prefix", "app/"]);
+        let finished = setpoint(&place, &["graph", "--state-dir", "prefix", "app/"]);
         assert_eq!(finished.code, 0, "{}", finished.stderr);
         for expected in expected {
             assert!(
@@ -307,7 +307,7 @@ fn a_graph_reads_a_directory_that_only_a_run_copies() {
     graph(&["\"hello\""]);
     // What the program did not come with is missing here as it would be there.
     place.write("app/main.mcl", text.replace("\"motd\")", "\"no such\")"));
-    let finished = setpoint(&place, &["graph", "--prefix", "prefix", "app/"]);
+    let finished = setpoint(&place, &["graph", "--state-dir", "prefix", "app/"]);
     assert_eq!(finished.code, 1, "{}", finished.stdout);
     assert!(finished.stderr.contains("no such"), "{}", finished.stderr);
 }
@@ -363,9 +363,9 @@ fn graph_looks_at_what_run_has_kept_and_keeps_nothing() {
     );
     let prefix = place.path("prefix");
     let prefix = prefix.to_str().unwrap();
-    let finished = setpoint(&place, &["run", "--once", "--prefix", prefix, "keep.mcl"]);
+    let finished = setpoint(&place, &["run", "--once", "--state-dir", prefix, "keep.mcl"]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
-    let finished = setpoint(&place, &["graph", "--prefix", prefix, "look.mcl"]);
+    let finished = setpoint(&place, &["graph", "--state-dir", prefix, "look.mcl"]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert!(finished.stdout.contains("kept"), "{}", finished.stdout);
     let directory = "$DIR/prefix/local/vardir/functions/mine/";

@@ -14,7 +14,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 /// A command that speaks with the process of a place.
 pub(crate) fn ask(place: &Hermetic, words: &[&str]) -> Finished {
     let prefix = place.path("prefix").display().to_string();
-    let words: Vec<&str> = words.iter().copied().chain(["--prefix", &prefix]).collect();
+    let words: Vec<&str> = words.iter().copied().chain(["--state-dir", &prefix]).collect();
     place.run(BINARY, &words)
 }
 
@@ -108,7 +108,7 @@ fn status_shows_what_was_repaired_from_outside() {
     let mut engine = started(&place, &program);
     let config = format!("file[{}]", place.path("machine/srv/app/config").display());
     std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
-    assert_eq!(ask(&place, &["poke", &config]).code, 0);
+    assert_eq!(ask(&place, &["recheck", &config]).code, 0);
     let (name, is_there) = (place.path("machine/srv/app/config"), || {
         text(&place.path("machine/srv/app/config")) == "port = 80\n"
     });
@@ -205,10 +205,10 @@ fn time_passes_while_nothing_happens() {
 /// Words with a mistake, what is answered, and the exit code. `MOTD` is the path of the file.
 const MISTAKES: &[(&[&str], &str, i32)] = &[
     (&["status", "file[MOTDx]"], "did you mean `file[MOTD]`?", 1),
-    (&["poke", "fil[MOTD]"], "did you mean `file[MOTD]`?", 1),
+    (&["recheck", "fil[MOTD]"], "did you mean `file[MOTD]`?", 1),
     (&["status", "MOTD"], "did you mean `file[MOTD]`?", 64),
     (
-        &["poke", "exec"],
+        &["recheck", "exec"],
         "`exec` is a kind: one of its resources is `exec[NAME]`",
         64,
     ),
@@ -347,12 +347,12 @@ fn events_are_followed_until_the_process_ends() {
     let motd = format!("file[{}]", place.path("machine/etc/motd").display());
     let mut follow = place.command(BINARY);
     follow
-        .args(["events", "--follow", "--json", "--prefix"])
+        .args(["events", "--follow", "--json", "--state-dir"])
         .arg(place.path("prefix"));
     let mut follow = Running::start(follow);
     // Until it listens, what happens is not for it.
     loop {
-        assert_eq!(ask(&place, &["poke", &motd]).code, 0);
+        assert_eq!(ask(&place, &["recheck", &motd]).code, 0);
         std::thread::sleep(Duration::from_millis(50));
         if !follow.drain().is_empty() {
             break;
@@ -378,7 +378,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
         &["events", "--follow", "--since", "0"],
     ] {
         let mut command = place.command(BINARY);
-        command.args(words).arg("--prefix").arg(place.path("prefix"));
+        command.args(words).arg("--state-dir").arg(place.path("prefix"));
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -415,10 +415,10 @@ fn a_pause_lets_nothing_begin_until_it_ends() {
     engine.event("it is noticed", |event| {
         event["event"] == "dirty" && event["name"] == *motd.to_str().unwrap()
     });
-    let poked = ask(&place, &["poke", &id]);
+    let rechecked = ask(&place, &["recheck", &id]);
     assert_eq!(
-        poked.stderr,
-        "file[$DIR/machine/etc/motd] is looked at after `setpoint resume`: there is a pause\n"
+        rechecked.stderr,
+        "file[$DIR/machine/etc/motd] is checked after `setpoint resume`: the agent is paused\n"
     );
     let paused = ask(&place, &["status"]);
     assert_eq!(paused.code, 3, "{}", paused.stdout);
@@ -445,12 +445,12 @@ fn a_pause_lets_nothing_begin_until_it_ends() {
     engine.repaired_until("file", motd.to_str().unwrap(), || text(&motd) == "welcome\n");
     assert_eq!(ask(&place, &["resume"]).stderr, "it was not paused\n");
     assert_eq!(
-        ask(&place, &["poke", &id]).stderr,
-        "file[$DIR/machine/etc/motd] is looked at again\n"
+        ask(&place, &["recheck", &id]).stderr,
+        "file[$DIR/machine/etc/motd] is checked again\n"
     );
-    let both = ask(&place, &["poke", &id, "exec[start]"]);
-    assert_eq!(both.stderr, "2 resources are looked at again\n");
-    for words in [&["pause"][..], &["poke", &id], &["resume"], &["reload"]] {
+    let both = ask(&place, &["recheck", &id, "exec[start]"]);
+    assert_eq!(both.stderr, "2 resources are checked again\n");
+    for words in [&["pause"][..], &["recheck", &id], &["resume"], &["reload"]] {
         let words: Vec<&str> = words.iter().copied().chain(["--quiet"]).collect();
         let finished = ask(&place, &words);
         assert_eq!((finished.code, &*finished.stderr), (0, ""), "{words:?}");
@@ -482,12 +482,12 @@ fn who_follows_a_resource_that_is_not_there_is_told_so_and_sees_it_come() {
     std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
     let engine = started(&place, &program);
     let mut follow = place.command(BINARY);
-    follow.args(["events", "--follow", "exec[strat]", "exec[start]", "--prefix"]);
+    follow.args(["events", "--follow", "exec[strat]", "exec[start]", "--state-dir"]);
     follow.arg(place.path("prefix"));
     let mut follow = Running::start(follow);
     // Until it listens, what happens is not for it.
     while follow.drain().is_empty() {
-        assert_eq!(ask(&place, &["poke", "exec[start]"]).code, 0);
+        assert_eq!(ask(&place, &["recheck", "exec[start]"]).code, 0);
         std::thread::sleep(Duration::from_millis(50));
     }
     let right = text(program.as_ref());
@@ -650,7 +650,7 @@ fn without_a_process_status_says_so() {
     assert!(
         nobody
             .stderr
-            .contains("no setpoint runs with the working directory"),
+            .contains("no running agent found for the state directory"),
         "{}",
         nobody.stderr
     );
@@ -679,7 +679,7 @@ fn a_killed_process_leaves_its_socket_to_the_next_one() {
     assert!(place.path("prefix/control.sock").exists());
     let dead = ask(&place, &["status"]);
     assert_eq!(dead.code, 4);
-    assert!(dead.stderr.contains("no setpoint runs"), "{}", dead.stderr);
+    assert!(dead.stderr.contains("no running agent found"), "{}", dead.stderr);
     let engine = started(&place, &program);
     assert_eq!(ask(&place, &["status"]).code, 1);
     engine.stop();
@@ -724,7 +724,11 @@ fn a_lock_with_the_number_of_another_process_is_no_setpoint() {
     std::fs::write(place.path("prefix/lock"), format!("{}\n", std::process::id())).unwrap();
     let reused = ask(&place, &["status"]);
     assert_eq!(reused.code, 4);
-    assert!(reused.stderr.contains("no setpoint runs"), "{}", reused.stderr);
+    assert!(
+        reused.stderr.contains("no running agent found"),
+        "{}",
+        reused.stderr
+    );
 }
 
 #[test]
@@ -761,12 +765,22 @@ fn nobody_else_may_ask() {
     let prefix = place.path("prefix");
     let mut other = place.command("setpriv");
     other
-        .args(["--reuid", "65534", "--clear-groups", BINARY, "status", "--prefix"])
+        .args([
+            "--reuid",
+            "65534",
+            "--clear-groups",
+            BINARY,
+            "status",
+            "--state-dir",
+        ])
         .arg(&prefix);
     let output = other.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{errors}");
-    assert!(errors.contains("you may not speak with the process"), "{errors}");
+    assert!(
+        errors.contains("you are not allowed to control the agent"),
+        "{errors}"
+    );
     engine.stop();
 }
 
@@ -787,7 +801,7 @@ fn a_long_prefix_is_no_hindrance() {
         "--no-raise-limits",
         "--converger-timeout",
         "0",
-        "--prefix",
+        "--state-dir",
         &prefix,
         &program,
     ]);
@@ -795,7 +809,7 @@ fn a_long_prefix_is_no_hindrance() {
     engine.wait_for("the end of the work", |line| {
         line.contains(r#""event":"converged""#)
     });
-    let finished = place.run(BINARY, &["status", "--prefix", &prefix]);
+    let finished = place.run(BINARY, &["status", "--state-dir", &prefix]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     engine.signal("TERM");
     assert_eq!(engine.finish().0.code(), Some(0));

@@ -53,7 +53,7 @@ impl Raw {
         let mut lines = Vec::new();
         loop {
             let line = self.line();
-            let is_last = ["status", "graph", "events", "poke", "error"]
+            let is_last = ["status", "graph", "events", "recheck", "error"]
                 .iter()
                 .any(|last| line["answer"] == *last && line["id"] == id);
             lines.push(line);
@@ -98,8 +98,8 @@ fn every_line_of_the_socket_is_as_the_schema_says() {
         json!({"request": "events", "since": 0, "events": ["repaired", "backing off"]}),
         json!({"request": "events", "follow": true}),
         json!({"request": "cancel", "of": 5}),
-        json!({"request": "poke", "resources": [motd]}),
-        json!({"request": "poke", "resources": ["file[nothing]"]}),
+        json!({"request": "recheck", "resources": [motd]}),
+        json!({"request": "recheck", "resources": ["file[nothing]"]}),
         json!({"request": "pause"}),
         json!({"request": "resume"}),
         json!({"request": "debug", "on": ["exec", "file[nothing]"], "off": ["exec"]}),
@@ -136,7 +136,7 @@ fn every_line_of_the_socket_is_as_the_schema_says() {
         "graph-edges",
         "graph-resources",
         "pause",
-        "poke",
+        "recheck",
         "reload",
         "resources",
         "resume",
@@ -187,7 +187,7 @@ fn garbage_is_answered_and_harms_nobody() {
         ("\u{0}\u{1b}[31m", "not-a-request"),
         (&"[".repeat(10_000), "not-a-request"),
         (r#"{"id":1,"request":"halt"}"#, "unknown-request"),
-        (r#"{"id":1,"request":"poke","resources":"x"}"#, "invalid"),
+        (r#"{"id":1,"request":"recheck","resources":"x"}"#, "invalid"),
     ] {
         client.say(line);
         assert_eq!(client.line()["code"], code, "{line:.40}");
@@ -285,10 +285,10 @@ fn a_client_that_never_reads_holds_nobody_and_finds_a_gap() {
     for round in 0..4 {
         let id = round + 1;
         busy.say(&format!(
-            r#"{{"id":{id},"request":"poke","resources":[{}]}}"#,
+            r#"{{"id":{id},"request":"recheck","resources":[{}]}}"#,
             names.join(",")
         ));
-        assert_eq!(busy.answer(id).last().unwrap()["answer"], "poke");
+        assert_eq!(busy.answer(id).last().unwrap()["answer"], "recheck");
     }
     let (code, json) = status(&place, &[]);
     assert!([0, 3].contains(&code), "{json}");

@@ -13,7 +13,7 @@ fn debug_output_is_shown_of_those_who_are_named_and_of_nobody_else() {
     let program = program.display().to_string();
     let prefix = place.path("prefix").display().to_string();
     let run = |arguments: &[&str]| {
-        let mut all = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+        let mut all = vec!["run", "--once", "--no-raise-limits", "--state-dir", &prefix];
         all.extend(arguments);
         all.push(&program);
         let finished = place.run(BINARY, &all);
@@ -74,7 +74,7 @@ fn what_calls_of_a_function_give_is_shown_when_it_is_named_and_nothing_sensitive
             [false, false, true, true],
         ),
     ] {
-        let mut arguments = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+        let mut arguments = vec!["run", "--once", "--no-raise-limits", "--state-dir", &prefix];
         arguments.extend(debug);
         arguments.push(&program);
         let finished = place.run(BINARY, &arguments);

@@ -18,7 +18,7 @@ pub(crate) fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
         "--no-raise-limits",
         "--hostname",
         "host.example",
-        "--prefix",
+        "--state-dir",
     ]);
     command.arg(place.path("prefix")).args(arguments);
     command
@@ -31,7 +31,7 @@ pub(crate) fn run(place: &Hermetic, arguments: &[&str]) -> Finished {
         "--no-raise-limits",
         "--hostname",
         "host.example",
-        "--prefix",
+        "--state-dir",
         &prefix,
     ];
     all.extend(arguments);

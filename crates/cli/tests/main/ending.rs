@@ -133,7 +133,14 @@ fn a_command_that_ends_without_a_line_is_an_error_that_can_be_caught() {
         let program =
             format!("import \"os\"\nprint \"x\" {{\n\tmsg => os.system(\"exit 3\"){fallback},\n}}\n");
         let program = place.write("main.mcl", program).display().to_string();
-        let flags = ["run", "--once", "--tmp-prefix", "--max-runtime", "60", &program];
+        let flags = [
+            "run",
+            "--once",
+            "--tmp-state-dir",
+            "--max-runtime",
+            "60",
+            &program,
+        ];
         let finished = place.run(env!("CARGO_BIN_EXE_setpoint"), &flags);
         let told = format!("{}{}", finished.stdout, finished.stderr);
         assert_eq!(finished.code, code, "{told}");
@@ -224,7 +231,7 @@ fn a_process_whose_working_directory_is_removed_ends_and_says_so() {
     let (status, errors) = running.finish();
     assert_eq!(status.code(), Some(1), "{errors}");
     let why = format!(
-        "error: the working directory {} was removed or replaced while this process used it, so this process ends",
+        "error: the state directory {} was removed or replaced while this process used it, so this process ends",
         prefix.display()
     );
     assert!(errors.contains(&why), "{errors}");

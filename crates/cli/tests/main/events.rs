@@ -116,7 +116,7 @@ print "limited too" {{ msg => "y", Meta:sema => ["one:1",], Meta:autogroup => fa
     place.write("file", "hello\n");
     let mut lines = Vec::new();
     for arguments in [&["--noop", "main.mcl"][..], &["main.mcl"], &["wrong.mcl"]] {
-        let arguments = [&["run", "--json", "--once", "--tmp-prefix"], arguments].concat();
+        let arguments = [&["run", "--json", "--once", "--tmp-state-dir"], arguments].concat();
         let finished = place.run(BINARY, &arguments);
         for line in finished.stdout.lines() {
             let line: Json = serde_json::from_str(line).unwrap();
@@ -142,7 +142,7 @@ fn every_line_of_a_run_follows_the_schema() {
         "dirty",
         "drift",
         "ended",
-        "failed for good",
+        "gave up",
         "graph accepted",
         "graph swapped",
         "log",
@@ -194,7 +194,7 @@ fn a_reader_that_goes_away_is_reported_and_counts_in_the_exit_code() {
         let prefix = place.path(closed).display().to_string();
         let mut command = place.command(BINARY);
         command
-            .args(["run", "--once", "--no-raise-limits", "--prefix", &prefix])
+            .args(["run", "--once", "--no-raise-limits", "--state-dir", &prefix])
             .args(words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program is there");

@@ -12,7 +12,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 fn command(place: &Hermetic, program: &str, arguments: &[&str]) -> Command {
     let program = place.write("p.mcl", program);
     let mut command = place.command(BINARY);
-    command.args(["run", "--no-raise-limits", "--prefix"]);
+    command.args(["run", "--no-raise-limits", "--state-dir"]);
     command.arg(place.path("prefix")).args(arguments).arg(program);
     command
 }
@@ -24,7 +24,7 @@ fn once(place: &Hermetic, program: &str) -> Finished {
         "run",
         "--once",
         "--no-raise-limits",
-        "--prefix",
+        "--state-dir",
         &prefix,
         &program,
     ];
@@ -170,12 +170,12 @@ fn a_notification_that_goes_with_a_temporary_directory_is_reported() {
     );
     let blocked = program.replace("refresh_only", "Depend => Exec[\"unrelated\"],\n\trefresh_only")
         + "exec \"unrelated\" {\n\tcmd => \"false\",\n\tshell => \"/bin/sh\",\n\tMeta:retry => 0,\n}\n";
-    let forgotten = "1 notification is forgotten with the temporary working directory: exec[reload]";
+    let forgotten = "1 notification is forgotten with the temporary state directory: exec[reload]";
     for (program, tells) in [(blocked, true), (program, false)] {
         let program = place.write("p.mcl", &program).display().to_string();
         let finished = place.run(
             BINARY,
-            &["run", "--once", "--tmp-prefix", "--no-raise-limits", &program],
+            &["run", "--once", "--tmp-state-dir", "--no-raise-limits", &program],
         );
         assert_eq!(finished.stderr.contains(forgotten), tells, "{}", finished.stderr);
         std::fs::remove_file(&config).unwrap();

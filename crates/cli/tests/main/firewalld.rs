@@ -51,7 +51,7 @@ fn what_firewalld_refuses_is_told_and_a_service_starts_it_before() {
         let place = Hermetic::new();
         let main = place.write("main.mcl", open("ports => [\"82/tcp\"],"));
         let said = shell(&format!(
-            "chown -R games {0}; chmod 755 {0}; setpriv --reuid games --clear-groups --regid games {1} run --once --tmp-prefix {2} 2>&1 || true",
+            "chown -R games {0}; chmod 755 {0}; setpriv --reuid games --clear-groups --regid games {1} run --once --tmp-state-dir {2} 2>&1 || true",
             place.path("").display(),
             env!("CARGO_BIN_EXE_setpoint"),
             main.display()

@@ -80,7 +80,7 @@ fn say_settled(place: &Hermetic, hash: &str) {
 fn a_machine_goes_on_when_another_one_has_settled_what_it_waits_for() {
     let place = place();
     let mut web = start(&place, "web", &["--converger-timeout", "0"]);
-    let waits = web.of("gate", GATE, "awaiting");
+    let waits = web.of("gate", GATE, "waiting for host");
     assert_eq!(waits["missing"], "file[database] is not settled on db yet");
     let blocked = web.of("file", "app", "blocked by");
     assert_eq!(blocked["by"], "gate[db/file[database]]");
@@ -91,7 +91,7 @@ fn a_machine_goes_on_when_another_one_has_settled_what_it_waits_for() {
     // Whoever asks is told the same: not that something is under way here, and not that something has failed.
     let prefix = place.path("web").display().to_string();
     let status = |further: &[&str]| {
-        let words: Vec<&str> = ["status", "--prefix", &prefix]
+        let words: Vec<&str> = ["status", "--state-dir", &prefix]
             .iter()
             .chain(further)
             .copied()
@@ -136,7 +136,7 @@ fn a_gate_closes_when_other_parameters_are_wanted_until_these_are_settled() {
         event["event"] == "graph accepted" && event["changed"] == 1
     });
     assert_eq!((&swapped["kept"], &swapped["added"]), (&json!(2), &json!(0)));
-    let waits = web.of("gate", GATE, "awaiting");
+    let waits = web.of("gate", GATE, "waiting for host");
     assert_eq!(
         waits["missing"],
         "file[database] is settled on db with other parameters than those wanted here"

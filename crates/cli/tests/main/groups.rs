@@ -107,8 +107,8 @@ fn status_tells_a_member_by_its_own_name() {
     );
     assert_eq!(ask(&place, &["status", "--kind", "print"]).code, 2);
     assert_eq!(
-        ask(&place, &["poke", "print[b]"]).stderr,
-        "print[b] is looked at again\n"
+        ask(&place, &["recheck", "print[b]"]).stderr,
+        "print[b] is checked again\n"
     );
     let missing = ask(&place, &["status", "print[bb]"]);
     assert!(

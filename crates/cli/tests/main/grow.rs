@@ -1,4 +1,4 @@
-//! `setpoint tools grow`: a partition, its encryption and its file system take all the room of the disk.
+//! `setpoint disk grow`: a partition, its encryption and its file system take all the room of the disk.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -19,7 +19,7 @@ fn a_prefix_is_private_whatever_the_umask_and_nobody_elses() {
         let script = format!("umask {mask} && exec \"$@\"");
         let mut command = place.command("/bin/sh");
         command.args(["-c", &script, "sh", BINARY, "run", "--once", "--no-raise-limits"]);
-        command.arg("--prefix").arg(&prefix).arg("noop \"a\" {}");
+        command.arg("--state-dir").arg(&prefix).arg("noop \"a\" {}");
         let output = command.output().unwrap();
         if mask == "777" && !is_root() {
             continue;
@@ -38,8 +38,8 @@ fn a_prefix_is_private_whatever_the_umask_and_nobody_elses() {
         &[
             "run",
             "--once",
-            "--allow-tmp-prefix",
-            "--prefix",
+            "--allow-tmp-state-dir",
+            "--state-dir",
             &open,
             "noop \"a\" {}",
         ],
@@ -110,7 +110,7 @@ fn the_status_file_is_no_way_to_another_file() {
                 "run",
                 "--once",
                 "--no-raise-limits",
-                "--prefix",
+                "--state-dir",
                 &prefix,
                 "--converger-status-file",
                 status,
@@ -158,7 +158,7 @@ fn random_values_need_no_device_file() {
         "run",
         "--once",
         "--no-raise-limits",
-        "--prefix",
+        "--state-dir",
         &prefix,
         "noop \"a\" {}",
     ]);
@@ -240,7 +240,7 @@ fn a_file_system_that_never_answers_holds_up_what_lies_on_it_alone() {
         "run",
         "--json",
         "--no-raise-limits",
-        "--prefix",
+        "--state-dir",
         &prefix,
         &program,
     ]);

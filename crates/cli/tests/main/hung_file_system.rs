@@ -196,7 +196,7 @@ fn what_hangs_is_reported_and_keeps_no_run_from_its_end() {
     let program = format!("file \"stuck\" {{\n\tpath => \"{path}\",\n\tcontent => \"right\",\n}}\n");
     let program = place.write("p.mcl", program).display().to_string();
     let mut engine = Engine::start(&place, &[&program]);
-    let silent = engine.event("the report", |event| event["event"] == "not answering");
+    let silent = engine.event("the report", |event| event["event"] == "unresponsive");
     assert_eq!(
         (&silent["name"], &silent["at"]),
         (&"stuck".into(), &(&*path).into())

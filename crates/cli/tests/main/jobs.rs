@@ -30,7 +30,7 @@ fn once(place: &Hermetic, host: &str, program: &str, further: &[&str]) -> Finish
         "--no-raise-limits",
         "--hostname",
         host,
-        "--prefix",
+        "--state-dir",
         &prefix,
     ];
     arguments.extend(further);

@@ -15,7 +15,7 @@ fn write(place: &Hermetic, program: &str) -> String {
 fn run(place: &Hermetic, further: &[&str], program: &str) -> Finished {
     let program = write(place, program);
     let prefix = place.path("prefix").display().to_string();
-    let mut all = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+    let mut all = vec!["run", "--once", "--no-raise-limits", "--state-dir", &prefix];
     all.extend(further);
     all.push(&program);
     place.run(BINARY, &all)
@@ -88,7 +88,7 @@ fn drift_is_repaired_and_so_is_a_document_that_comes_back() {
         "run",
         "--json",
         "--no-raise-limits",
-        "--prefix",
+        "--state-dir",
         &prefix,
         &program,
     ]);
@@ -155,7 +155,7 @@ fn edits_of_one_file_by_several_processes_are_all_made() {
         let program: String = (0..25).map(edit).collect();
         let program = place.write(&format!("p{process}.mcl"), program);
         let prefix = place.path(&format!("prefix{process}"));
-        let words = ["run", "--once", "--json", "--no-raise-limits", "--prefix"].map(str::to_owned);
+        let words = ["run", "--once", "--json", "--no-raise-limits", "--state-dir"].map(str::to_owned);
         let mut words = words.to_vec();
         words.extend([prefix.display().to_string(), program.display().to_string()]);
         words

@@ -52,7 +52,7 @@ fn the_names_of_a_machine_without_the_service_are_kept_in_its_files_and_the_kern
     let place = Hermetic::new();
     let program = place.write("p.mcl", NAMES).display().to_string();
     let prefix = place.path("prefix").display().to_string();
-    let once = format!("PROGRAM run --once --no-raise-limits --prefix {prefix}");
+    let once = format!("PROGRAM run --once --no-raise-limits --state-dir {prefix}");
     let script = format!(
         "printf 'CHASSIS=vm\\n' > /etc/machine-info; {once} --noop {program}; cat /etc/hostname 2>&1 || true; hostname; \
          {once} {program}; cat /etc/hostname /etc/machine-info; hostname; {once} {program}"
@@ -80,7 +80,7 @@ fn names_that_others_set_are_set_back_at_once() {
     }
     let mut command = place.command("unshare");
     command.args(words(&format!(
-        "exec PROGRAM run --json --no-raise-limits --prefix {prefix} {program}"
+        "exec PROGRAM run --json --no-raise-limits --state-dir {prefix} {program}"
     )));
     let mut running = Running::start(command);
     let event = |name: &'static str| move |line: &str| line.starts_with(&format!("{{\"event\":\"{name}\""));
@@ -122,7 +122,7 @@ fn a_file_that_is_read_later_at_the_start_is_told_of() {
     let program = "sysctl \"kernel.domainname\" {\n\tvalue => \"example.com\",\n}\n";
     let program = place.write("p.mcl", program).display().to_string();
     let prefix = place.path("prefix").display().to_string();
-    let once = format!("PROGRAM run --once --no-raise-limits --prefix {prefix} {program}");
+    let once = format!("PROGRAM run --once --no-raise-limits --state-dir {prefix} {program}");
     let script = format!(
         "mkdir /etc/sysctl.d; echo 'kernel/domainname = other' > /etc/sysctl.conf; ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf; {once}; \
          cat /etc/sysctl.d/99-kernel.domainname.conf /proc/sys/kernel/domainname"

@@ -448,7 +448,7 @@ fn a_store_that_is_away_is_seen_and_its_answers_are_measured() {
     let mut etcd = EtcdCluster::start(1);
     let seeds = etcd.endpoints().join(",");
     let program = "kv \"motto\" {\n\tvalue => \"one\",\n}\n";
-    let measured = Measured::start(&place, &["--seeds", &seeds, "--no-deploy", program]);
+    let measured = Measured::start(&place, &["--etcd-endpoints", &seeds, "--no-deploy", program]);
     let up = "setpoint_store_up";
     let is = |exposed: &Exposed, value: f64| exposed.0[up].samples.get(up) == Some(&value);
     let written = "setpoint_store_requests_total{operation=\"write\",result=\"answered\"}";
@@ -485,7 +485,7 @@ fn the_page_on_monitoring_has_every_figure() {
         .event("convergence", |event| event["event"] == "converged");
     let exposed = measured.scrape();
     measured.engine.stop();
-    let mut table = String::from("| figure | sort | labels | meaning |\n|---|---|---|---|\n");
+    let mut table = String::from("| metric | type | labels | meaning |\n|---|---|---|---|\n");
     for (name, family) in &exposed.0 {
         let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let help = family.help.trim_end_matches('.').replace('|', "\\|");

@@ -34,10 +34,10 @@ const PROGRAMS: Page = Page {
     ],
     head: "<!-- Written by the test `mistakes` of `setpoint` from the cases below `tests/cases/mistakes`. -->
 
-# Mistakes and what is seen of them
+# Common errors
 
-What those write first who know another language, and what `setpoint check` answers; where nothing is wrong before values are known, what `setpoint graph` and
-`setpoint run` answer. `setpoint explain` tells more of each code, and `setpoint check --fix` makes the changes that are shown as lines with `+`, where there is only one.
+Common errors, with the output of `setpoint check`. If an error occurs only when values are known, the page shows the output of `setpoint graph` or `setpoint run`.
+`setpoint explain CODE` explains each code. If a fix is unique, it is shown as lines with `+`, and `setpoint check --fix` applies it.
 ",
     path: "docs/mistakes.md",
 };
@@ -57,15 +57,15 @@ const MODELS: Page = Page {
         ("implementations", "Implementations"),
         ("statements", "Statements and expressions"),
         ("functions", "Functions and templates"),
-        ("execution", "What is missing in the end"),
+        ("execution", "Missing values"),
         ("resources", "Resources"),
         ("projects", "Projects and modules"),
     ],
     head: "<!-- Written by the test `mistakes` of `setpoint` from the cases below `tests/cases/model_mistakes`. -->
 
-# Mistakes in models
+# Common errors in models
 
-What those write first who come to models (`.cf`) from another language, and what `setpoint cf compile` answers. `setpoint explain` tells more of each code.
+Common mistakes in models (`.cf`), with the output of `setpoint cf compile`. `setpoint explain CODE` explains each code.
 ",
     path: "docs/mistakes-in-models.md",
 };

@@ -76,7 +76,7 @@ fn what_is_wrong_is_told_with_its_class_and_code() {
         &["cf", "check"],
         &["check", "main.cf"],
         &["graph", "."],
-        &["run", "--once", "--tmp-prefix", "main.cf"],
+        &["run", "--once", "--tmp-state-dir", "main.cf"],
     ] {
         let finished = place.run(BINARY, arguments);
         assert_eq!(finished.code, 1, "{arguments:?}: {}", finished.stderr);

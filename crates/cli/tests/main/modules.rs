@@ -228,7 +228,7 @@ fn what_only_looks_fetches_nothing() {
         &["check", "--update", "app/"],
         &["check", "--only-download", "app/"],
         &["modules", "list", "app/"],
-        &["run", "--once", "--tmp-prefix", "--noop", "--download", "app/"],
+        &["run", "--once", "--tmp-state-dir", "--noop", "--download", "app/"],
     ] {
         let finished = forge.setpoint(arguments);
         assert_refused(&finished, &["E0117"]);
@@ -237,7 +237,7 @@ fn what_only_looks_fetches_nothing() {
     let only = forge.setpoint(&[
         "run",
         "--once",
-        "--tmp-prefix",
+        "--tmp-state-dir",
         "--download",
         "--only-download",
         "app/",
@@ -320,7 +320,7 @@ fn only_what_the_lock_file_says_is_taken() {
     assert_done(&forge.setpoint(&["check", "--locked", "app/"]));
     forge.place.write("modules/x", "beside");
     std::fs::write(forge.module("web").join("more.mcl"), "").unwrap();
-    let refused = forge.setpoint(&["run", "--once", "--tmp-prefix", "--locked", "app/"]);
+    let refused = forge.setpoint(&["run", "--once", "--tmp-state-dir", "--locked", "app/"]);
     assert_refused(&refused, &["E0119", "are not those of the lock file"]);
     let listed = forge.setpoint(&["modules", "list", "--json", "app/"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
@@ -705,12 +705,16 @@ fn without_another_directory_modules_lie_below_the_prefix() {
     let modules = forge.place.path("state/modules");
     assert_eq!(modules.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     for command in ["check", "graph"] {
-        assert_done(&forge.place.run(BINARY, &[command, "--prefix", "state", "app/"]));
+        assert_done(
+            &forge
+                .place
+                .run(BINARY, &[command, "--state-dir", "state", "app/"]),
+        );
     }
     assert_done(
         &forge
             .place
-            .run(BINARY, &["run", "--once", "--prefix", "state", "app/"]),
+            .run(BINARY, &["run", "--once", "--state-dir", "state", "app/"]),
     );
     let none = forge.setpoint(&["modules", "list", "test \"a\" {}"]);
     assert_eq!((none.code, &*none.stdout), (0, ""));

@@ -220,7 +220,7 @@ fn packagekit() {
                 by_hand: concat!(
                     "echo 'pkg \"one\" { state => \"uninstalled\", allowunsupported => true, }' > /gone.mcl; ",
                     env!("CARGO_BIN_EXE_setpoint"),
-                    " run --once --prefix /gone /gone.mcl > /dev/null"
+                    " run --once --state-dir /gone /gone.mcl > /dev/null"
                 ),
             };
             manager.is_used("true");

@@ -16,7 +16,7 @@ const COMMON: [&str; 5] = [
     "--no-raise-limits",
     "--hostname",
     "host.example",
-    "--prefix",
+    "--state-dir",
 ];
 
 fn run(place: &Hermetic, arguments: &[&str]) -> Finished {
@@ -240,7 +240,7 @@ fn what_is_no_program_is_told_as_such() {
     place.write("nope.mcl", "");
     let mut screen = Sections::new();
     for words in [
-        "run --once --tmp-prefix other",
+        "run --once --tmp-state-dir other",
         "check nope",
         "check main.cf",
         "plan x.mcl",
@@ -264,8 +264,8 @@ fn an_empty_program_is_warned_of() {
     for words in [
         "graph empty.mcl",
         "check empty.mcl",
-        "run --once --tmp-prefix class.mcl",
-        "run --once --tmp-prefix empty.mcl",
+        "run --once --tmp-state-dir class.mcl",
+        "run --once --tmp-state-dir empty.mcl",
         // Others may import it.
         "check class.mcl",
         "check used.mcl",
@@ -285,7 +285,7 @@ fn a_test_resource_shows_the_parameters_that_it_names() {
         "main.mcl",
         "test \"t1\" {\n\tanotherstr => \"hello\",\n\tonlyshow => [\"AnotherStr\",],\n}\n",
     );
-    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", "main.mcl"]);
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-state-dir", "main.mcl"]);
     let mut screen = Sections::new();
     show(&mut screen, "run", &finished);
     assert_screen("a_test_resource_shows_the_parameters_that_it_names", screen);
@@ -298,7 +298,7 @@ fn what_the_system_says_is_told_without_its_number() {
         "main.mcl",
         "import \"os\"\n\nprint \"a\" {\n\tmsg => os.readfile(\"/nope/x\"),\n}\n",
     );
-    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", "main.mcl"]);
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-state-dir", "main.mcl"]);
     let mut screen = Sections::new();
     show(&mut screen, "run", &finished);
     assert_screen("what_the_system_says_is_told_without_its_number", screen);
@@ -545,7 +545,7 @@ fn every_step_is_told_in_words() {
     let place = Hermetic::new();
     let file = place.path("file").display().to_string();
     let program = format!("file \"{file}\" {{\n\tcontent => \"x\",\n}}\n");
-    let finished = place.run(BINARY, &["run", "--once", "-vv", "--tmp-prefix", &program]);
+    let finished = place.run(BINARY, &["run", "--once", "-vv", "--tmp-state-dir", &program]);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     for step in [
         "came into the program",
@@ -585,7 +585,7 @@ fn a_flag_says_what_it_takes() {
 fn what_a_failed_command_has_said_is_shown_as_it_is() {
     let place = Hermetic::new();
     let program = "exec \"e\" {\n\tcmd => \"echo one; echo two >&2; exit 3\",\n\tshell => \"/bin/sh\",\n}\n";
-    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", program]);
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-state-dir", program]);
     let mut screen = Sections::new();
     show(&mut screen, "run", &finished);
     assert_screen("what_a_failed_command_has_said_is_shown_as_it_is", screen);

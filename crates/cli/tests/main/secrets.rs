@@ -9,7 +9,7 @@ const SECRET: &str = "hunter7-is-secret";
 fn run(place: &Hermetic, arguments: &[&str], program: &str) -> Finished {
     let program = place.write("program.mcl", program).display().to_string();
     let prefix = place.path("prefix").display().to_string();
-    let mut all = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+    let mut all = vec!["run", "--once", "--no-raise-limits", "--state-dir", &prefix];
     all.extend(arguments);
     all.push(&program);
     place.run(BINARY, &all)

@@ -231,7 +231,7 @@ fn files_and_commands_are_as_open_as_in_a_run_by_hand() {
     });
     shell("systemctl stop setpoint");
     let by_service = modes();
-    shell("umask 077; setpoint run --once --tmp-prefix /etc/setpoint/");
+    shell("umask 077; setpoint run --once --tmp-state-dir /etc/setpoint/");
     assert_eq!(by_service, modes());
     assert_eq!(by_service, "644\n755\n755\n644");
 }

@@ -36,16 +36,16 @@ fn setting<'a>(unit: &'a str, name: &str) -> &'a str {
 #[test]
 fn the_unit_is_the_shipped_one_with_what_was_given_in_the_words_of_systemd() {
     let place = Hermetic::new();
-    let seeds = "--seeds=http://a.example:2379,http://b.example:2379";
+    let seeds = "--etcd-endpoints=http://a.example:2379,http://b.example:2379";
     let arguments = [
         "setup",
         "svc",
         "--noop",
         seeds,
-        "--store-namespace=/a $b",
-        "--store-user",
+        "--etcd-namespace=/a $b",
+        "--etcd-user",
         "web",
-        "--store-password-file",
+        "--etcd-password-file",
         "100% secret",
     ];
     let secret = place.write("100% secret", "x\n");
@@ -54,7 +54,7 @@ fn the_unit_is_the_shipped_one_with_what_was_given_in_the_words_of_systemd() {
     assert_eq!(code, 0, "{said}");
     let file = place.path("100% secret").display().to_string().replace('%', "%%");
     let start = format!(
-        "/usr/bin/setpoint run {seeds} \"--store-namespace=/a $$b\" --store-user=web \"--store-password-file={file}\" empty $OPTS"
+        "/usr/bin/setpoint run {seeds} \"--etcd-namespace=/a $$b\" --etcd-user=web \"--etcd-password-file={file}\" empty $OPTS"
     );
     assert_eq!(setting(&unit, "ExecStart"), start);
     assert_eq!(setting(&unit, "ExecReload"), "/usr/bin/setpoint reload");
@@ -72,13 +72,16 @@ fn the_unit_is_the_shipped_one_with_what_was_given_in_the_words_of_systemd() {
     assert_eq!(said, "", "nothing but the unit was asked for");
     // What only the environment says is written down, too; a program in the place of what is deployed.
     let mut command = place.command(BINARY);
-    command
-        .env("SETPOINT_SEEDS", "http://c:2379")
-        .args(["setup", "svc", "--noop", "--binary-path=/opt/x"]);
+    command.env("SETPOINT_ETCD_ENDPOINTS", "http://c:2379").args([
+        "setup",
+        "svc",
+        "--noop",
+        "--binary-path=/opt/x",
+    ]);
     let unit = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert_eq!(
         setting(&unit, "ExecStart"),
-        "/opt/x run --seeds=http://c:2379 empty $OPTS"
+        "/opt/x run --etcd-endpoints=http://c:2379 empty $OPTS"
     );
     let (_, unit, said) = run(&place, &["setup", "svc", "--noop", "--program", "/etc/setpoint/"]);
     assert_eq!(
@@ -109,12 +112,18 @@ fn what_makes_no_sense_is_refused_before_anything_is_done() {
             "the path of the program is not absolute",
         ),
         (
-            &["setup", "svc", "--install", "--store-ca", "ca.pem"],
-            "`--store-ca` means nothing without `--seeds`",
+            &["setup", "svc", "--install", "--etcd-ca", "ca.pem"],
+            "`--etcd-ca` means nothing without `--etcd-endpoints`",
         ),
         (&["setup", "svc", "--force", "--noop"], "--install"),
         (
-            &["setup", "svc", "--start", "--seeds", "http://127.0.0.1:1"],
+            &[
+                "setup",
+                "svc",
+                "--start",
+                "--etcd-endpoints",
+                "http://127.0.0.1:1",
+            ],
             "what the service is given stands in its unit, which is not written",
         ),
         (&["setup", "pkg"], "--distro"),
@@ -210,7 +219,7 @@ fn without_the_program_or_a_unit_nothing_is_written(place: &Hermetic) {
 
 fn the_service_is_installed_enabled_and_started_once(place: &Hermetic, unit: &str) {
     // A store that nobody answers for is no reason not to be ready.
-    let seeds = "--seeds=http://127.0.0.1:9";
+    let seeds = "--etcd-endpoints=http://127.0.0.1:9";
     let (code, printed, said) = service(place, &[seeds, "--install", "--enable", "--start"]);
     assert_eq!((code, printed.as_str()), (0, ""), "{said}");
     assert_eq!(
@@ -346,10 +355,10 @@ fn a_service_that_does_not_start_is_reported_and_gets_the_given_words(place: &He
             "svc",
             "--install",
             "--start",
-            "--seeds=http://127.0.0.1:9",
+            "--etcd-endpoints=http://127.0.0.1:9",
             "--binary-path",
             program,
-            "--store-namespace",
+            "--etcd-namespace",
             odd,
         ],
     );
@@ -362,7 +371,7 @@ fn a_service_that_does_not_start_is_reported_and_gets_the_given_words(place: &He
     );
     assert_eq!(
         text(Path::new("/srv/words")),
-        format!("<run>\n<--seeds=http://127.0.0.1:9>\n<--store-namespace={odd}>\n<empty>\n")
+        format!("<run>\n<--etcd-endpoints=http://127.0.0.1:9>\n<--etcd-namespace={odd}>\n<empty>\n")
     );
 }
 

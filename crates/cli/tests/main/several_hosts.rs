@@ -88,7 +88,7 @@ pub(crate) fn arguments(place: &Hermetic, host: &str) -> Vec<String> {
         "--no-raise-limits",
         "--hostname",
         host,
-        "--prefix",
+        "--state-dir",
         &prefix,
     ]
     .map(str::to_owned)

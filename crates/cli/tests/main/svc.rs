@@ -623,7 +623,7 @@ fn a_service_that_ends_again_and_again_is_a_failure_that_is_told() {
         let main = place.write("main.mcl", program);
         let mut engine = Engine::start(&place, &[main.to_str().unwrap()]);
         let failed = engine.event("the end of all tries", |event| {
-            event["event"] == "failed for good" && event["name"] == "crashing"
+            event["event"] == "gave up" && event["name"] == "crashing"
         });
         let error = failed["error"].as_str().unwrap();
         assert!(error.starts_with("start crashing.service: "), "{error}");

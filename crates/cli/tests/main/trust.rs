@@ -21,7 +21,7 @@ fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
         "--no-raise-limits",
         "--hostname",
         "host.example",
-        "--prefix",
+        "--state-dir",
     ]);
     command.arg(place.path("prefix")).args(arguments);
     command.stdin(Stdio::null());
@@ -255,7 +255,7 @@ fn a_user_signal_has_every_resource_looked_at() {
     running.signal("USR1");
     let mut missing = vec!["\"name\":\"count\"", "\"name\":\"other\""];
     running.wait_for("a look at both", |line| {
-        if line.contains("\"poked\"") {
+        if line.contains("\"rechecked\"") {
             missing.retain(|name| !line.contains(name));
         }
         missing.is_empty()
@@ -395,7 +395,7 @@ fn the_end_of_the_terminal_ends_the_run_and_takes_its_temporary_directory_away()
     let program = place.write("p.mcl", program);
     // `script` gives the command a terminal; when `script` is killed, that terminal is gone.
     let line = format!(
-        "TMPDIR={} exec {BINARY} run --no-raise-limits --tmp-prefix {}",
+        "TMPDIR={} exec {BINARY} run --no-raise-limits --tmp-state-dir {}",
         temporary.display(),
         program.display()
     );
@@ -416,7 +416,7 @@ fn the_end_of_the_terminal_ends_the_run_and_takes_its_temporary_directory_away()
     assert_eq!(
         std::fs::read_dir(&temporary).unwrap().count(),
         1,
-        "the working directory"
+        "the state directory"
     );
     terminal.kill().unwrap();
     let status = terminal.wait().unwrap();

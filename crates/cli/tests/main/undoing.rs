@@ -153,7 +153,10 @@ fn noop_and_graph_tell_what_would_be_undone_and_leave_it() {
     let prefix = place.path("prefix").display().to_string();
     let graph = |format: &str| {
         let binary = env!("CARGO_BIN_EXE_setpoint");
-        let finished = place.run(binary, &["graph", "--prefix", &prefix, "--format", format, &path]);
+        let finished = place.run(
+            binary,
+            &["graph", "--state-dir", &prefix, "--format", format, &path],
+        );
         assert_eq!(finished.code, 0, "{}", finished.stderr);
         finished.stdout
     };
@@ -185,7 +188,7 @@ fn status_says_what_is_being_undone() {
     engine.event("quiet", |event| event["event"] == "converged");
     let prefix = place.path("prefix").display().to_string();
     let binary = env!("CARGO_BIN_EXE_setpoint");
-    let status = place.run(binary, &["status", "--prefix", &prefix, "--all"]);
+    let status = place.run(binary, &["status", "--state-dir", &prefix, "--all"]);
     assert!(
         status.stdout.contains("undone, because it left the program"),
         "{} {}",
@@ -209,7 +212,10 @@ fn what_is_secret_is_in_the_record_alone() {
     let prefix = place.path("prefix").display().to_string();
     let binary = env!("CARGO_BIN_EXE_setpoint");
     for format in ["text", "json", "dot"] {
-        let shown = place.run(binary, &["graph", "--prefix", &prefix, "--format", format, &path]);
+        let shown = place.run(
+            binary,
+            &["graph", "--state-dir", &prefix, "--format", format, &path],
+        );
         assert!(!shown.stdout.contains("password"), "{}", shown.stdout);
     }
     let noop = run(&place, &["--once", "--noop", "-vv", &path]);

@@ -9,7 +9,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 fn run(place: &Hermetic, program: &str, more: &[&str]) -> Finished {
     let program = place.write("p.mcl", program).display().to_string();
     let prefix = place.path("prefix").display().to_string();
-    let mut arguments = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+    let mut arguments = vec!["run", "--once", "--no-raise-limits", "--state-dir", &prefix];
     arguments.extend(more);
     arguments.push(&program);
     place.run(BINARY, &arguments)

@@ -75,7 +75,7 @@ pub enum Action {
         initialised: bool,
     },
     /// Its `init`, watch, run or `cleanup` should have answered long ago. Answer, where that is no work that may take as long as
-    /// it likes: [`super::Input::NotAnswering`].
+    /// it likes: [`super::Input::Unresponsive`].
     Silent {
         /// The resource that it is about.
         vertex: VertexId,
@@ -146,7 +146,7 @@ pub enum Check {
 pub struct ExitReport {
     /// What ended it.
     pub reason: ExitReason,
-    /// What failed for good, with the error.
+    /// Resources that gave up, with the error.
     pub failed: BTreeMap<ResourceId, Arc<str>>,
     /// What could not run, with what it was blocked by.
     pub blocked: BTreeMap<ResourceId, ResourceId>,

@@ -85,7 +85,7 @@ pub enum Input {
         failure: Option<Failure>,
     },
     /// Answer to [`super::Action::Silent`], where that is worth telling.
-    NotAnswering {
+    Unresponsive {
         /// Whose answer is missing.
         vertex: VertexId,
         /// The path at which it is at work, if that is known.
@@ -104,8 +104,8 @@ pub enum Input {
         /// The text of the line, with nothing sensitive in it.
         message: String,
     },
-    /// A user asks that a resource is looked at; one that failed for good starts again.
-    Poke(ResourceId),
+    /// A user asks that a resource is looked at; one that gave up starts again.
+    Recheck(ResourceId),
     /// No run begins any more, until [`Input::Resume`].
     Pause,
     /// Runs begin again after [`Input::Pause`].

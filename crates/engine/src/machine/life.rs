@@ -15,7 +15,7 @@
 //!                  ▲                 ▲                        │
 //!                  └── ok, drift ────┴─ failed, or an event ──┘
 //!
-//!  no tries left, from any of these ─▶ FailedForGood{run} ── poked ──▶ Initialising, Arming
+//!  no tries left, from any of these ─▶ GaveUp{run} ── rechecked ──▶ Initialising, Arming
 //!  leaves, from any of these ─▶ Finishing{run} ─▶ Draining ─▶ CleaningUp ─▶ gone
 //! ```
 
@@ -38,7 +38,7 @@ pub(super) struct Life {
     /// It failed, and is tried until it is right.
     pub(super) failing: bool,
     /// Its last run found that something outside this machine has not come to pass.
-    pub(super) awaiting: bool,
+    pub(super) waiting_for_host: bool,
     /// It got one more run for an event that came during one that failed.
     pub(super) second_chance: bool,
     /// A run succeeded since it was added.
@@ -70,7 +70,7 @@ pub(super) enum Stage {
     /// Its watch failed, and is armed again when the wait is over and the run, which was cancelled, has ended.
     WatchFailed { wait: Option<Wait>, run: Option<Run> },
     /// No tries are left.
-    FailedForGood { initialised: bool, run: Option<Run> },
+    GaveUp { initialised: bool, run: Option<Run> },
     /// It is going away, but its run must end first.
     Finishing { run: Run, watches: bool },
     /// It is going away; `cleanup` waits for that of its successors.
@@ -133,7 +133,7 @@ pub(super) enum Why {
     /// The same, but whatever happens meanwhile ends the wait.
     Failing,
     /// Something outside this machine has not come to pass; only what happens ends the wait.
-    Awaiting,
+    WaitingForHost,
     /// Its events come faster than its limit allows.
     Limited,
     /// Somebody undoes its repairs, which are spaced out.
@@ -143,7 +143,7 @@ pub(super) enum Why {
 impl Why {
     /// Whether it waits because its last run did not make it right. Otherwise only events of the watch wait.
     pub(super) fn is_failure(self) -> bool {
-        matches!(self, Why::Backoff | Why::Failing | Why::Awaiting)
+        matches!(self, Why::Backoff | Why::Failing | Why::WaitingForHost)
     }
 }
 
@@ -216,7 +216,7 @@ impl Life {
             watch_tries: 0,
             failures: 0,
             failing: false,
-            awaiting: false,
+            waiting_for_host: false,
             second_chance: false,
             was_settled: false,
             has_published: false,
@@ -244,7 +244,7 @@ impl Life {
     pub(super) fn run(&self) -> Option<&Run> {
         match &self.stage {
             Stage::Watching(Activity::Running(run)) | Stage::Finishing { run, .. } => Some(run),
-            Stage::WatchFailed { run, .. } | Stage::FailedForGood { run, .. } => run.as_ref(),
+            Stage::WatchFailed { run, .. } | Stage::GaveUp { run, .. } => run.as_ref(),
             _ => None,
         }
     }
@@ -252,7 +252,7 @@ impl Life {
     pub(super) fn run_mut(&mut self) -> Option<&mut Run> {
         match &mut self.stage {
             Stage::Watching(Activity::Running(run)) | Stage::Finishing { run, .. } => Some(run),
-            Stage::WatchFailed { run, .. } | Stage::FailedForGood { run, .. } => run.as_mut(),
+            Stage::WatchFailed { run, .. } | Stage::GaveUp { run, .. } => run.as_mut(),
             _ => None,
         }
     }
@@ -324,7 +324,7 @@ impl Life {
     }
 
     pub(super) fn is_failed_for_good(&self) -> bool {
-        matches!(self.stage, Stage::FailedForGood { .. })
+        matches!(self.stage, Stage::GaveUp { .. })
     }
 
     /// Whether it has failed, for good or until it is tried again.
@@ -341,7 +341,7 @@ impl Life {
 
     /// Whether what depends on it waits for something that may never come.
     pub(super) fn obstructs_others(&self) -> bool {
-        let is_awaiting = self.awaiting && !self.is_leaving();
+        let is_awaiting = self.waiting_for_host && !self.is_leaving();
         self.has_failed() || is_awaiting || (self.is_spaced() && !self.realizing)
     }
 
@@ -358,10 +358,11 @@ impl Life {
     /// Whether it keeps the host from being quiet.
     pub(super) fn is_busy(&self) -> bool {
         // What nobody may ever mend does not.
-        let may_never_end = |wait: &Wait| matches!(wait.why, Why::Failing | Why::Spaced | Why::Awaiting);
+        let may_never_end =
+            |wait: &Wait| matches!(wait.why, Why::Failing | Why::Spaced | Why::WaitingForHost);
         match &self.stage {
             _ if self.realizing => true,
-            Stage::Watching(Activity::Clean) | Stage::FailedForGood { run: None, .. } => false,
+            Stage::Watching(Activity::Clean) | Stage::GaveUp { run: None, .. } => false,
             Stage::Watching(Activity::Due(due)) => match &due.queue {
                 Queue::Time(wait) => !may_never_end(wait),
                 _ => due.blocked_by.is_none(),
@@ -369,7 +370,7 @@ impl Life {
             Stage::InitFailed { wait } => !may_never_end(wait),
             Stage::WatchFailed { wait, run } => run.is_some() || !wait.as_ref().is_some_and(may_never_end),
             Stage::Watching(Activity::Running(_))
-            | Stage::FailedForGood { run: Some(_), .. }
+            | Stage::GaveUp { run: Some(_), .. }
             | Stage::Initialising { .. }
             | Stage::Arming { .. }
             | Stage::Finishing { .. }
@@ -474,7 +475,7 @@ impl Life {
                     .map_or(Activity::Clean, |pending| Activity::Due(pending.into()));
                 Some(run)
             }
-            Stage::WatchFailed { run, .. } | Stage::FailedForGood { run, .. } => run.take(),
+            Stage::WatchFailed { run, .. } | Stage::GaveUp { run, .. } => run.take(),
             Stage::Finishing { run, .. } => Some(*run),
             _ => None,
         }
@@ -547,8 +548,8 @@ impl Life {
     /// No tries are left.
     pub(super) fn fail_for_good(&mut self) {
         self.failing = false;
-        self.awaiting = false;
-        self.stage = Stage::FailedForGood {
+        self.waiting_for_host = false;
+        self.stage = Stage::GaveUp {
             initialised: self.was_initialised(),
             run: self.run().copied(),
         };
@@ -557,7 +558,7 @@ impl Life {
     fn was_initialised(&self) -> bool {
         match self.stage {
             Stage::Initialising { .. } | Stage::InitFailed { .. } => false,
-            Stage::FailedForGood { initialised, .. } | Stage::Draining { initialised } => initialised,
+            Stage::GaveUp { initialised, .. } | Stage::Draining { initialised } => initialised,
             _ => true,
         }
     }

@@ -149,7 +149,7 @@ impl Machine {
         self.first_event(slot);
     }
 
-    /// Arms the watch again, after it failed or after the resource had failed for good.
+    /// Arms the watch again, after it failed or after the resource had given up.
     pub(super) fn arm_again(&mut self, slot: u32) {
         // The instance is with its run; the end of that comes back here.
         let now = self.now;
@@ -214,7 +214,7 @@ impl Machine {
         }
     }
 
-    /// A failed `init` or watch: tried again later, or failed for good.
+    /// A failed `init` or watch: tried again later, or given up.
     fn watch_try_failed(&mut self, slot: u32, failure: &Failure) {
         let error: Arc<str> = failure.chain().into();
         self.note_failure(slot, &error);
@@ -236,7 +236,7 @@ impl Machine {
         self.withdraw(slot);
         self.disarm(slot);
         self.life_mut(slot).fail_for_good();
-        self.emit_failure(slot, error, |error| EventKind::FailedForGood { error });
+        self.emit_failure(slot, error, |error| EventKind::GaveUp { error });
     }
 
     /// Tells the run in progress to stop.
@@ -258,8 +258,8 @@ impl Machine {
         }
     }
 
-    /// A user asks for a run; what failed for good starts again.
-    pub(super) fn poke(&mut self, id: &ResourceId) {
+    /// A user asks for a run; what gave up starts again.
+    pub(super) fn recheck(&mut self, id: &ResourceId) {
         if self.stopping.is_some() {
             return;
         }
@@ -268,8 +268,8 @@ impl Machine {
             let Some(life) = vertex.life.as_ref().filter(|life| !life.is_leaving()) else {
                 continue;
             };
-            let &Stage::FailedForGood { initialised, .. } = life.stage() else {
-                self.make_due(slot, Cause::Poked);
+            let &Stage::GaveUp { initialised, .. } = life.stage() else {
+                self.make_due(slot, Cause::Rechecked);
                 continue;
             };
             let vertex = self.vertex_mut(slot);

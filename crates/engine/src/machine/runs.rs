@@ -321,7 +321,7 @@ impl Machine {
         life.was_settled = true;
         life.would_repair = would_repair;
         life.failing = false;
-        life.awaiting = false;
+        life.waiting_for_host = false;
         life.second_chance = false;
         life.failures = 0;
         let error = life.extras.as_mut().and_then(|extras| extras.error.take());
@@ -338,7 +338,7 @@ impl Machine {
             return;
         }
         life.stay_due();
-        life.awaiting = false;
+        life.waiting_for_host = false;
         self.note_failure(slot, &error);
         let tries = self.tries(self.live(slot));
         // What came during the run may be what it lacked. Only once, for the run itself may have caused it.
@@ -378,7 +378,7 @@ impl Machine {
         self.life_mut(slot).stay_due();
         let life = self.life_mut(slot);
         life.failing = false;
-        life.awaiting = true;
+        life.waiting_for_host = true;
         life.failures = 0;
         if !self.options.keep_trying {
             self.extras_mut(slot).error = Some(error.clone());
@@ -390,10 +390,10 @@ impl Machine {
         if before.as_ref() != Some(&missing) {
             self.convergence.broken_at = self.now;
         }
-        self.emit(Some(slot), EventKind::Awaiting { missing });
+        self.emit(Some(slot), EventKind::WaitingForHost { missing });
         // What came during the run may be it.
         if !event_came {
-            let (why, until) = (Why::Awaiting, Duration::MAX);
+            let (why, until) = (Why::WaitingForHost, Duration::MAX);
             self.life_mut(slot).wait_until(Wait { why, until });
         }
     }
@@ -556,7 +556,7 @@ impl Machine {
             self.emit_of(
                 slot,
                 drift.member.as_ref(),
-                EventKind::Fighting { field, is, want },
+                EventKind::Conflict { field, is, want },
             );
             self.await_end_of_fight(slot);
         }

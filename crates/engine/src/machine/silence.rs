@@ -42,12 +42,12 @@ impl Machine {
     }
 
     /// Tells that a vertex gives no answer, unless it has done so meanwhile.
-    pub(super) fn not_answering(&mut self, slot: u32, at: Option<Arc<str>>) {
+    pub(super) fn unresponsive(&mut self, slot: u32, at: Option<Arc<str>>) {
         let life = self.life(slot);
         if let Some(since) = life.waits_since().filter(|_| life.is_silent) {
             let waited = self.now.saturating_sub(since);
             self.life_mut(slot).is_said_silent = true;
-            self.emit(Some(slot), EventKind::NotAnswering { waited, at });
+            self.emit(Some(slot), EventKind::Unresponsive { waited, at });
         }
     }
 }

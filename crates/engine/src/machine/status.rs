@@ -25,15 +25,15 @@ pub enum Standing {
     /// It could not be brought into its state, and is not tried again.
     Failed,
     /// What it looks at gives no answer.
-    Silent,
+    Unresponsive,
     /// It must run, but something before it has failed, or waits for something outside this machine.
     Blocked,
     /// It could not be brought into its state, and is tried again.
     Failing,
     /// It waits for something outside this machine.
-    Awaiting,
+    WaitingForHost,
     /// Something else keeps undoing its repairs.
-    Fighting,
+    Conflict,
     /// It is wrong, and would be repaired but for `noop`.
     WouldRepair,
     /// Everything was right when it was looked at last, and nothing has happened since.
@@ -57,10 +57,10 @@ impl Standing {
     pub const ALL: [Standing; 12] = [
         Standing::Failed,
         Standing::Failing,
-        Standing::Awaiting,
+        Standing::WaitingForHost,
         Standing::Blocked,
-        Standing::Silent,
-        Standing::Fighting,
+        Standing::Unresponsive,
+        Standing::Conflict,
         Standing::WouldRepair,
         Standing::Finishing,
         Standing::Running,
@@ -78,13 +78,13 @@ pub struct StandingCounts {
     /// Could not be brought into their state, and are tried again.
     pub failing: usize,
     /// Wait for something outside this machine.
-    pub awaiting: usize,
+    pub waiting_for_host: usize,
     /// Must run, but something before them has failed, or waits for something outside this machine.
     pub blocked: usize,
     /// Look at something that gives no answer.
-    pub silent: usize,
+    pub unresponsive: usize,
     /// Are repaired again and again, because something else keeps undoing it.
-    pub fighting: usize,
+    pub conflict: usize,
     /// Are wrong, and would be repaired but for `noop`.
     pub would_repair: usize,
     /// Are leaving the program, and something of them is still under way.
@@ -117,10 +117,10 @@ impl StandingCounts {
         match standing {
             Standing::Failed => &mut self.failed,
             Standing::Failing => &mut self.failing,
-            Standing::Awaiting => &mut self.awaiting,
+            Standing::WaitingForHost => &mut self.waiting_for_host,
             Standing::Blocked => &mut self.blocked,
-            Standing::Silent => &mut self.silent,
-            Standing::Fighting => &mut self.fighting,
+            Standing::Unresponsive => &mut self.unresponsive,
+            Standing::Conflict => &mut self.conflict,
             Standing::WouldRepair => &mut self.would_repair,
             Standing::Finishing => &mut self.finishing,
             Standing::Running => &mut self.running,
@@ -255,7 +255,7 @@ pub enum VertexState {
     Clean,
     /// It must run and waits for this one.
     WaitingFor(ResourceId),
-    /// It must run, but this one has failed for good.
+    /// It must run, but this one has given up.
     BlockedBy(ResourceId),
     /// It must run and may, but there is a pause or the jobs are used up.
     Ready,
@@ -266,11 +266,11 @@ pub enum VertexState {
     /// It failed and is tried again then; since 1970 UTC.
     BackingOffUntil(Duration),
     /// It waits for something outside this machine.
-    Awaiting,
+    WaitingForHost,
     /// It runs, since this moment; since 1970 UTC.
     Running(Duration),
     /// It failed and no tries are left.
-    FailedForGood,
+    GaveUp,
     /// It is going away.
     Finishing,
 }
@@ -418,7 +418,7 @@ impl Machine {
 
     fn is_behind_one_that_awaits(&self, vertex: &Vertex) -> bool {
         let by = vertex.blocked_by();
-        by.is_some_and(|by| self.vertex(by).seen.standing == Some(Standing::Awaiting))
+        by.is_some_and(|by| self.vertex(by).seen.standing == Some(Standing::WaitingForHost))
     }
 
     /// How things are as a whole at this moment. A machine at rest has not been told the time for long, and whoever asks reckons from it how
@@ -456,19 +456,17 @@ impl Machine {
             match wait.why {
                 Why::Backoff | Why::Failing => VertexState::BackingOffUntil(until),
                 Why::Limited | Why::Spaced => VertexState::LimitedUntil(until),
-                Why::Awaiting => VertexState::Awaiting,
+                Why::WaitingForHost => VertexState::WaitingForHost,
             }
         };
         let runs = |run: &Run| VertexState::Running(self.shown_time(run.began));
         let identity = |slot: u32| self.identity(slot);
         match life.stage() {
-            Stage::WatchFailed { run: Some(run), .. } | Stage::FailedForGood { run: Some(run), .. } => {
-                runs(run)
-            }
+            Stage::WatchFailed { run: Some(run), .. } | Stage::GaveUp { run: Some(run), .. } => runs(run),
             Stage::Watching(Activity::Running(run)) if !life.is_leaving() => runs(run),
             _ if life.is_leaving() => VertexState::Finishing,
             Stage::InitFailed { wait } | Stage::WatchFailed { wait: Some(wait), .. } => waits(wait),
-            Stage::FailedForGood { .. } => VertexState::FailedForGood,
+            Stage::GaveUp { .. } => VertexState::GaveUp,
             Stage::Watching(Activity::Clean) => VertexState::Clean,
             Stage::Watching(Activity::Running(run)) => runs(run),
             Stage::Watching(Activity::Due(due)) => match &due.queue {
@@ -506,12 +504,12 @@ impl Vertex {
         let has_error = self.extras().is_some_and(|extras| extras.error.is_some());
         let standing = match life.stage() {
             _ if life.is_leaving() => Standing::Finishing,
-            Stage::FailedForGood { .. } => Standing::Failed,
-            _ if life.is_said_silent && life.waits_since().is_some() => Standing::Silent,
+            Stage::GaveUp { .. } => Standing::Failed,
+            _ if life.is_said_silent && life.waits_since().is_some() => Standing::Unresponsive,
             Stage::Watching(Activity::Due(due)) if due.blocked_by.is_some() => Standing::Blocked,
-            _ if life.awaiting => Standing::Awaiting,
+            _ if life.waiting_for_host => Standing::WaitingForHost,
             _ if has_error => Standing::Failing,
-            _ if life.fight().is_some() => Standing::Fighting,
+            _ if life.fight().is_some() => Standing::Conflict,
             Stage::Watching(Activity::Clean) if life.would_repair => Standing::WouldRepair,
             Stage::Watching(Activity::Clean) => Standing::Right,
             Stage::Watching(Activity::Running(_)) => Standing::Running,

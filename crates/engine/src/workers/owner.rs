@@ -363,7 +363,7 @@ impl Owner {
                     && record.shape == RunShape::Blocking
                 {
                     let at = record.path();
-                    self.shared.inbox.input(Input::NotAnswering { vertex, at });
+                    self.shared.inbox.input(Input::Unresponsive { vertex, at });
                 }
             }
             Action::ClearRefresh {

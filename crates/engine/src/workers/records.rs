@@ -155,7 +155,7 @@ pub(super) fn tell_others(shared: &Shared, run: &Run, result: &RunResult) {
         };
         for key in (managed.aliases)(&identity.key) {
             for id in shared.services.graph.holders(identity.sort, &key) {
-                shared.inbox.input(Input::Poke(id));
+                shared.inbox.input(Input::Recheck(id));
             }
         }
     }

@@ -72,7 +72,7 @@ async fn three_of_a_kind_are_applied_in_one_run() {
     // One of them alone, when only that is wrong.
     std::fs::write(&b, "undone").unwrap();
     rig.engine
-        .poke(setpoint_graph::ResourceId::new("bulk", b.as_str()));
+        .recheck(setpoint_graph::ResourceId::new("bulk", b.as_str()));
     let seen = rig.run_of(&c).await;
     assert_eq!(told(&rig, &seen, repairs), ["repaired b in c", "Drift c"]);
     assert_eq!(reads(rig.path("transactions")), "c a b\nb\n");
@@ -91,7 +91,7 @@ async fn a_transaction_that_fails_names_who_is_to_blame() {
     rig.accept(&graph).await;
     let seen = rig.converged().await;
     let error = seen.iter().find_map(|event| match &event.what {
-        EventKind::FailedForGood { error } => Some(error.to_string()),
+        EventKind::GaveUp { error } => Some(error.to_string()),
         _ => None,
     });
     let wanted = format!("apply bulk[{b}]: find it: there is no such thing");

@@ -31,7 +31,7 @@ async fn a_panic_is_a_failure_of_that_resource_alone() {
     let failed: Vec<&str> = seen
         .iter()
         .filter_map(|event| match &event.what {
-            EventKind::FailedForGood { error } => Some(&**error),
+            EventKind::GaveUp { error } => Some(&**error),
             _ => None,
         })
         .collect();
@@ -171,7 +171,7 @@ async fn a_watch_loop_makes_events_and_its_end_is_a_failure() {
     let mut failed = Vec::new();
     while failed.len() < 2 {
         let seen = rig
-            .until(|event| matches!(event.what, EventKind::FailedForGood { .. }))
+            .until(|event| matches!(event.what, EventKind::GaveUp { .. }))
             .await;
         failed.push(seen.last().unwrap().to_json());
     }

@@ -176,7 +176,7 @@ async fn a_refresh_outlives_the_process() {
     };
     // The receiver fails, so the notification stays.
     rig.accept(&graph("fail")).await;
-    rig.until(|event| matches!(event.what, EventKind::FailedForGood { .. }))
+    rig.until(|event| matches!(event.what, EventKind::GaveUp { .. }))
         .await;
     rig.stop().await;
     let directory = std::mem::replace(&mut rig.directory, tempfile::tempdir().unwrap());

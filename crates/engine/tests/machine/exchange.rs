@@ -59,7 +59,7 @@ fn nothing_sent_fails_the_run_and_names_the_sender() {
         [
             "a ok",
             "b failed: run: received nothing from thing[a]",
-            "b failed for good"
+            "b gave up"
         ]
     );
 }

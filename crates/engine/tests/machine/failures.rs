@@ -17,8 +17,8 @@ fn what_is_behind_a_failure_is_blocked_and_the_rest_runs() {
     assert_eq!(
         said,
         [
-            "a failed for good",
             "a failed: break",
+            "a gave up",
             "b blocked by a",
             "c blocked by a",
             "d ok"
@@ -47,9 +47,9 @@ fn a_run_that_somebody_overtakes_is_made_once_more() {
         [
             "a failed: replace it",
             "a ok",
-            "b failed for good",
             "b failed: replace it",
-            "b failed: replace it"
+            "b failed: replace it",
+            "b gave up"
         ]
     );
 }
@@ -60,14 +60,14 @@ fn what_ran_before_is_blocked_too_when_it_drifts_behind_a_failure() {
     sim.runs("a", [Run::fails("break")]);
     sim.event("a");
     sim.settle();
-    assert_eq!(sim.take(), ["a failed: break", "a failed for good"]);
+    assert_eq!(sim.take(), ["a failed: break", "a gave up"]);
     assert_eq!(sim.state("b"), VertexState::Clean);
     sim.event("b");
     sim.settle();
     assert_eq!(sim.take(), ["b blocked by a"]);
     assert_eq!(sim.state("b"), VertexState::BlockedBy(id("a")));
-    // A poke starts what failed again, and with it what was blocked.
-    sim.poke("a");
+    // A recheck starts what failed again, and with it what was blocked.
+    sim.recheck("a");
     sim.settle();
     assert_eq!(sim.ran(), ["a", "b"]);
 }
@@ -95,7 +95,7 @@ fn retries_come_after_the_delay_and_end() {
     sim.advance(s(10));
     assert_eq!(sim.starts("a"), [ms(0), ms(50), ms(100)]);
     assert_eq!(tries_left(&sim, "a"), [Some(1), Some(0)]);
-    assert!(sim.has("a", |what| matches!(what, EventKind::FailedForGood { .. })));
+    assert!(sim.has("a", |what| matches!(what, EventKind::GaveUp { .. })));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_success_refills_the_tries_if_retryreset() {
         sim.event("a");
         sim.advance(s(1));
         assert_eq!(sim.ran().len(), runs, "retryreset {retryreset}");
-        assert_eq!(sim.state("a"), VertexState::FailedForGood);
+        assert_eq!(sim.state("a"), VertexState::GaveUp);
     }
 }
 
@@ -239,7 +239,7 @@ fn a_failed_watch_cancels_the_run_which_does_not_count() {
     // Those of the watch are used up.
     sim.watch_fails("a");
     sim.advance(s(5));
-    assert_eq!(sim.state("a"), VertexState::FailedForGood);
+    assert_eq!(sim.state("a"), VertexState::GaveUp);
 }
 
 #[test]
@@ -260,9 +260,9 @@ fn a_failed_init_is_tried_like_a_watch_and_then_never_again() {
     sim.settle();
     assert_eq!(
         sim.take(),
-        ["a removed", "b removed", "c failed for good", "d blocked by c"].map(String::from)
+        ["a removed", "b removed", "c gave up", "d blocked by c"].map(String::from)
     );
-    sim.poke("c");
+    sim.recheck("c");
     sim.settle();
     assert_eq!(sim.ran(), ["c", "d"]);
 }
@@ -326,12 +326,12 @@ fn without_a_written_retry_it_is_tried_until_it_is_right() {
     sim.advance(s(61));
     assert_eq!(sim.state("a"), VertexState::Clean);
     assert_eq!(sim.state("b"), VertexState::Clean);
-    assert!(!sim.has("a", |what| matches!(what, EventKind::FailedForGood { .. })));
+    assert!(!sim.has("a", |what| matches!(what, EventKind::GaveUp { .. })));
 }
 
 #[test]
 fn whatever_happens_ends_the_wait_of_what_is_tried_until_it_is_right() {
-    for touch in [Simulation::event, Simulation::poke] as [fn(&mut Simulation, &str); 2] {
+    for touch in [Simulation::event, Simulation::recheck] as [fn(&mut Simulation, &str); 2] {
         let mut sim = Simulation::with(keeps_trying());
         sim.always("a", Run::fails("break"));
         sim.swap(&Graph::new(&["a"]));
@@ -390,8 +390,8 @@ fn a_written_retry_is_obeyed_although_others_are_tried_for_ever() {
         [ms(0), ms(1000)],
         "a written delay is not cut short"
     );
-    assert_eq!(sim.state("a"), VertexState::FailedForGood);
-    assert_eq!(sim.state("b"), VertexState::FailedForGood);
+    assert_eq!(sim.state("a"), VertexState::GaveUp);
+    assert_eq!(sim.state("b"), VertexState::GaveUp);
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn an_event_during_the_run_that_fails_for_good_gets_one_more_run() {
     }
     sim.advance(s(10));
     assert_eq!(sim.state("a"), VertexState::Clean);
-    assert_eq!(sim.state("b"), VertexState::FailedForGood);
+    assert_eq!(sim.state("b"), VertexState::GaveUp);
     assert_eq!(sim.starts("b").len(), 2, "but only one: it may be its own doing");
 }
 
@@ -546,13 +546,13 @@ fn what_waits_for_something_outside_goes_on_when_that_comes_and_not_before() {
             "d ok"
         ]
     );
-    assert_eq!(sim.state("a"), VertexState::Awaiting);
+    assert_eq!(sim.state("a"), VertexState::WaitingForHost);
     let status = sim.machine.status_of(&[id("a")]).remove(0);
     assert_eq!(
         (status.standing, status.error.as_deref()),
-        (Standing::Awaiting, Some("x is not settled on db"))
+        (Standing::WaitingForHost, Some("x is not settled on db"))
     );
-    assert_eq!(sim.machine.summary(sim.now).counts.awaiting, 1);
+    assert_eq!(sim.machine.summary(sim.now).counts.waiting_for_host, 1);
     // However long that takes it is not looked at again, and the host is quiet meanwhile.
     sim.advance(s(86_400));
     assert_eq!(sim.take(), ["converged"]);
@@ -593,7 +593,7 @@ fn what_begins_to_wait_again_holds_back_only_what_must_run() {
     assert_eq!(sim.take(), ["b blocked by a"]);
     // A user who asks is answered, too.
     sim.always("a", Run::ok());
-    sim.poke("a");
+    sim.recheck("a");
     sim.settle();
     assert_eq!(sim.take(), ["a ok", "unconverged", "b ok"]);
 }
@@ -614,7 +614,7 @@ fn what_came_while_it_looked_is_looked_at() {
     );
     sim.event("a");
     sim.advance(s(10));
-    assert_eq!(sim.state("a"), VertexState::Awaiting);
+    assert_eq!(sim.state("a"), VertexState::WaitingForHost);
     assert!(sim.machine.status()[0].error.is_some());
 }
 

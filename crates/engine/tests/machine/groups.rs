@@ -82,7 +82,7 @@ fn a_failed_member_is_blamed_and_fails_the_group() {
     let is_failed =
         |what: &EventKind| matches!(what, EventKind::MemberFailed { error } if &**error == "find it");
     assert_eq!(told(&sim, is_failed), ["one in leader"]);
-    assert_eq!(sim.state("one"), VertexState::FailedForGood);
+    assert_eq!(sim.state("one"), VertexState::GaveUp);
     assert_eq!(sim.state("leader"), VertexState::Clean, "the others are right");
 }
 
@@ -284,7 +284,7 @@ fn a_newer_swap_supersedes_what_waits_for_a_member() {
 #[test]
 fn who_pokes_a_member_pokes_its_group() {
     let mut sim = Simulation::of(&three());
-    sim.poke("two");
+    sim.recheck("two");
     sim.settle();
     assert_eq!(sim.ran(), ["leader"]);
 }
@@ -302,7 +302,7 @@ fn a_notification_outlives_an_edge_that_comes_to_stand_for_others() {
     sim.runs("leader", [Run::drift()]);
     sim.event("leader");
     sim.settle();
-    assert_eq!(sim.state("svc[s]"), VertexState::FailedForGood);
+    assert_eq!(sim.state("svc[s]"), VertexState::GaveUp);
     sim.swap(&graph(&["two"]));
     sim.settle();
     let is_consumed = |what: &EventKind| matches!(what, EventKind::RefreshConsumed { .. });
@@ -354,7 +354,7 @@ fn what_comes_after_a_member_waits_for_that_member_alone() {
     }
     let counts = sim.machine.summary(sim.now).counts;
     assert_eq!((counts.failed, counts.right, counts.blocked), (1, 4, 4));
-    let is_end = |what: &EventKind| matches!(what, EventKind::FailedForGood { .. });
+    let is_end = |what: &EventKind| matches!(what, EventKind::GaveUp { .. });
     assert_eq!(told(&sim, is_end), ["one in leader"]);
 }
 

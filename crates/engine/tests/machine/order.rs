@@ -74,7 +74,7 @@ fn nothing_runs_before_the_first_event_of_its_watch() {
     sim.swap(&Graph::new(&["a", "svc[b]"]).edges("a => svc[b]"));
     sim.advance(s(1));
     assert_eq!(sim.ran(), ["a"], "it was notified, but does not watch yet");
-    sim.poke("svc[b]");
+    sim.recheck("svc[b]");
     sim.step(Input::Pause);
     sim.step(Input::Resume);
     sim.advance(s(8));

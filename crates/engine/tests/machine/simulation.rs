@@ -313,8 +313,8 @@ impl Simulation {
         self.step(Input::WatchFailed { vertex, failure });
     }
 
-    pub(crate) fn poke(&mut self, name: &str) {
-        self.step(Input::Poke(id(name)));
+    pub(crate) fn recheck(&mut self, name: &str) {
+        self.step(Input::Recheck(id(name)));
     }
 
     /// Lets everything happen that happens now. Panics when that does not end.
@@ -443,7 +443,7 @@ impl Simulation {
             Action::Emit(event) => self.note(event),
             Action::Silent { vertex } => {
                 let at = Some("/somewhere".into());
-                self.later(Duration::ZERO, Input::NotAnswering { vertex, at });
+                self.later(Duration::ZERO, Input::Unresponsive { vertex, at });
             }
             Action::Init {
                 vertex,
@@ -869,13 +869,13 @@ fn brief(event: &Event) -> Option<String> {
         },
         EventKind::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),
         EventKind::RefreshConsumed { .. } => "refresh consumed".to_owned(),
-        EventKind::FailedForGood { .. } => "failed for good".to_owned(),
-        EventKind::Awaiting { missing } => format!("waits: {missing}"),
+        EventKind::GaveUp { .. } => "gave up".to_owned(),
+        EventKind::WaitingForHost { missing } => format!("waits: {missing}"),
         EventKind::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
         EventKind::Removed { .. } => "removed".to_owned(),
         EventKind::Finishing => "finishing".to_owned(),
-        EventKind::Fighting { .. } => "fighting".to_owned(),
-        EventKind::NotAnswering { waited, at } => {
+        EventKind::Conflict { .. } => "conflict".to_owned(),
+        EventKind::Unresponsive { waited, at } => {
             format!(
                 "silent for {} s at {}",
                 waited.as_secs(),

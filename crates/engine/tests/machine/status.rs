@@ -47,7 +47,7 @@ fn each_state_is_shown() {
     assert_eq!(sim.state("arms"), VertexState::Starting);
     assert_eq!(sim.state("runs"), VertexState::Running(at(0)));
     assert_eq!(sim.state("clean"), VertexState::Clean);
-    assert_eq!(sim.state("fails"), VertexState::FailedForGood);
+    assert_eq!(sim.state("fails"), VertexState::GaveUp);
     assert_eq!(sim.state("waits"), VertexState::WaitingFor(id("runs")));
     assert_eq!(sim.state("behind"), VertexState::BlockedBy(id("fails")));
     assert_eq!(sim.state(waits), VertexState::WaitingForSemaphore);
@@ -153,7 +153,7 @@ fn how_each_stands_and_since_when_is_told_and_counted() {
 
     sim.swap(&graph.without("runs").without("waits"));
     assert_eq!(stands(&sim, "runs"), (Standing::Finishing, at(10_000)));
-    sim.poke("fails");
+    sim.recheck("fails");
     sim.runs("fails", [Run::ok()]);
     sim.settle();
     sim.advance(s(100));
@@ -223,7 +223,7 @@ fn what_gives_no_answer_is_silent_until_it_does() {
     sim.runs("a", [Run::ok().takes(s(60))]);
     sim.swap(&Graph::new(&["a"]));
     sim.advance(s(40));
-    assert_eq!(of(&sim, "a").standing, Standing::Silent);
+    assert_eq!(of(&sim, "a").standing, Standing::Unresponsive);
     sim.advance(s(30));
     assert_eq!(of(&sim, "a").standing, Standing::Right);
 }
@@ -238,7 +238,7 @@ fn a_fight_is_over_after_a_quiet_minute_without_anybody_looking() {
     }
     sim.settle();
     let fights = of(&sim, "a");
-    assert_eq!(fights.standing, Standing::Fighting);
+    assert_eq!(fights.standing, Standing::Conflict);
     assert!(
         fights
             .error
@@ -249,7 +249,7 @@ fn a_fight_is_over_after_a_quiet_minute_without_anybody_looking() {
     sim.advance(s(45));
     assert_eq!(
         of(&sim, "a").standing,
-        Standing::Fighting,
+        Standing::Conflict,
         "it went on in between"
     );
     sim.advance(s(30));

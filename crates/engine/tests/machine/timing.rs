@@ -75,7 +75,7 @@ fn a_fight_is_reported_once_and_spaced_out_until_a_minute_is_quiet() {
     let runs = sim.starts("a").len();
     assert!((12..25).contains(&runs), "{runs}");
     assert!(sim.starts("deed[b]").len() > 90, "an action is no fight");
-    let fights = sim.take().into_iter().filter(|line| line == "a fighting").count();
+    let fights = sim.take().into_iter().filter(|line| line == "a conflict").count();
     assert_eq!(fights, 1);
     // Later still: every 10 s at most.
     for _ in 0..300 {
@@ -269,11 +269,11 @@ fn only_repairs_that_the_watch_alone_asked_for_are_a_fight() {
             touch(&mut sim, "a");
             sim.advance(ms(100));
         }
-        sim.take().iter().any(|line| line == "a fighting")
+        sim.take().iter().any(|line| line == "a conflict")
     };
     let plain = Graph::new(&["a"]);
     assert!(fights(Simulation::event, &plain));
-    assert!(!fights(Simulation::poke, &plain), "a user asked for each");
+    assert!(!fights(Simulation::recheck, &plain), "a user asked for each");
     let limited = Graph::default().with("a", |meta| (meta.limit, meta.burst) = (100.0, 100));
     assert!(
         !fights(Simulation::event, &limited),

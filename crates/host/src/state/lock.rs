@@ -9,7 +9,7 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Name of the lock file in the working directory.
+/// Name of the lock file in the state directory.
 pub const LOCK_NAME: &str = "lock";
 /// How often to look who holds the lock, while the holder has not said so yet.
 const ATTEMPTS: u32 = 50;

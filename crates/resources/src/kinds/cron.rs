@@ -170,7 +170,7 @@ impl Resource for Cron {
         match self.timer() {
             Err(error) => invalid.push(Invalid::new(error.to_string())),
             Ok(timer) if timer.is_template() => {
-                let message = format!("`{timer}` is a template, of which only instances can be managed");
+                let message = format!("`{timer}` is a template; only its instances can be managed");
                 invalid.push(Invalid::new(message));
             }
             Ok(_) => {}

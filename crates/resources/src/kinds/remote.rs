@@ -436,8 +436,8 @@ fn arguments(
     let mut all = vec!["run".to_owned()];
     let mut add = |name: &str, value: String| all.extend([name.to_owned(), value]);
     add("--hostname", hostname.to_owned());
-    add("--seeds", seeds.join(","));
-    add("--prefix", format!("{directory}/prefix"));
+    add("--etcd-endpoints", seeds.join(","));
+    add("--state-dir", format!("{directory}/prefix"));
     all.extend(access);
     if let Some(seconds) = ends_when_idle_for {
         all.extend(["--converger-timeout".to_owned(), seconds.to_string()]);
@@ -502,18 +502,18 @@ mod tests {
             "far",
             &seeds,
             "/d",
-            vec!["--store-ca".to_owned(), "/d/ca.pem".to_owned()],
+            vec!["--etcd-ca".to_owned(), "/d/ca.pem".to_owned()],
             Some(5),
         );
         assert_eq!(
             told.join(" "),
-            "run --hostname far --seeds http://a:2379,http://b:2379 --prefix /d/prefix --store-ca /d/ca.pem \
+            "run --hostname far --etcd-endpoints http://a:2379,http://b:2379 --state-dir /d/prefix --etcd-ca /d/ca.pem \
              --converger-timeout 5 --converged-exit empty"
         );
         let told = arguments("far", &seeds[..1], "/d", Vec::new(), None);
         assert_eq!(
             told.join(" "),
-            "run --hostname far --seeds http://a:2379 --prefix /d/prefix empty"
+            "run --hostname far --etcd-endpoints http://a:2379 --state-dir /d/prefix empty"
         );
     }
 

@@ -125,7 +125,7 @@ impl Resource for Svc {
         match UnitName::service(&self.name) {
             Err(error) => invalid.push(Invalid::new(error.to_string())),
             Ok(unit) if unit.is_template() => {
-                let message = format!("`{unit}` is a template, of which only instances can be managed");
+                let message = format!("`{unit}` is a template; only its instances can be managed");
                 let help = format!("name an instance: `{}NAME`", self.name);
                 invalid.push(Invalid::new(message).help(help));
             }
@@ -142,7 +142,7 @@ impl Resource for Svc {
             }
         }
         if *self.on_refresh == Some(OnRefresh::Restart) && *self.state == Some(State::Stopped) {
-            let message = "`restart` would start what shall be `stopped`";
+            let message = "`restart` would start a service whose state is `stopped`";
             let help = "`try-restart` leaves a service alone that does not run";
             invalid.push(Invalid::parameter("on_refresh", message).help(help));
         }

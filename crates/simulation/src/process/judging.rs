@@ -37,10 +37,7 @@ impl Process {
             let Some(role) = Role::of(&status.id) else {
                 continue;
             };
-            let failing = matches!(
-                status.state,
-                VertexState::FailedForGood | VertexState::BlockedBy(_)
-            );
+            let failing = matches!(status.state, VertexState::GaveUp | VertexState::BlockedBy(_));
             hold(Rule::Ends, failing || status.state == VertexState::Clean, || {
                 format!("{role} is still {:?}", status.state)
             })?;
@@ -48,7 +45,7 @@ impl Process {
                 format!("{role} is {:?}", status.state)
             })?;
             let wanted = self.program.wanted(role);
-            if status.state == VertexState::FailedForGood && self.options.keep_trying {
+            if status.state == VertexState::GaveUp && self.options.keep_trying {
                 let written =
                     wanted.is_some_and(|w| w.meta.written.contains(setpoint_graph::MetaName::Retry));
                 hold(Rule::Right, written, || format!("{role} was given up"))?;
@@ -135,7 +132,7 @@ impl Process {
                 vertex.clean = false;
                 vertex.dirtied = true;
             }
-            (EventKind::FailedForGood { .. }, Some(vertex)) => vertex.unanswered = false,
+            (EventKind::GaveUp { .. }, Some(vertex)) => vertex.unanswered = false,
             _ => {}
         }
         Ok(())

@@ -66,9 +66,9 @@ impl Process {
                     },
                 )
             }
-            Coming::NotAnswering(vertex) => {
+            Coming::Unresponsive(vertex) => {
                 let at = Some("/somewhere".into());
-                self.step(host, Input::NotAnswering { vertex, at })
+                self.step(host, Input::Unresponsive { vertex, at })
             }
         }
     }
@@ -228,7 +228,7 @@ impl Process {
         match action {
             Action::Emit(event) => self.note(&event),
             Action::Silent { vertex } => {
-                self.later(host.now, Coming::NotAnswering(vertex));
+                self.later(host.now, Coming::Unresponsive(vertex));
                 Ok(())
             }
             Action::Init {

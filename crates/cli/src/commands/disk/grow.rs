@@ -1,4 +1,4 @@
-//! `setpoint tools grow`: a file system takes all the room that its disk has.
+//! `setpoint disk grow`: a file system takes all the room that its disk has.
 
 use std::path::PathBuf;
 

@@ -77,8 +77,8 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
 /// The lines of the control socket.
 fn control() -> String {
     let mut page = format!(
-        "{NOTE}# Control socket\n\nA `setpoint run` listens on the socket `control.sock` in its working directory (`--prefix`), which only its user and root can \
-         use. `setpoint status`, `events`, `poke`, `pause`, `resume`, `reload` and `debug` speak with it, and so can other programs: each line is one JSON \
+        "{NOTE}# Control socket\n\nA `setpoint run` listens on the socket `control.sock` in its state directory (`--state-dir`), which only its user and root can \
+         use. `setpoint status`, `events`, `recheck`, `pause`, `resume`, `reload` and `debug` speak with it, and so can other programs: each line is one JSON \
          object. The process begins with `hello`, which says the version of the protocol; this is version {}. It rises when something that a \
          client may rely on changes its meaning or goes away; answers may get further fields, and there may be further requests, without it. \
          [`control.schema.json`](control.schema.json) is the same as JSON Schema.\n\n\

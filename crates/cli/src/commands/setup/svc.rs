@@ -51,11 +51,11 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         let failure = Failure::usage("what the service is given stands in its unit, which is not written");
         return Err(failure.hint("`--install` writes it"));
     }
-    let names_seeds = words.iter().any(|word| word.starts_with("--seeds="));
-    match environment::variable("SEEDS").filter(|_| !names_seeds) {
-        Some(seeds) => words.insert(0, format!("--seeds={seeds}")),
+    let names_seeds = words.iter().any(|word| word.starts_with("--etcd-endpoints="));
+    match environment::variable("ETCD_ENDPOINTS").filter(|_| !names_seeds) {
+        Some(seeds) => words.insert(0, format!("--etcd-endpoints={seeds}")),
         None if !names_seeds && input == "empty" && arguments.actions.is_about_text() => output.warning(
-            "neither a store nor a program is named, so the service will have nothing to do: `--seeds` or `--program`",
+            "neither a store nor a program is named, so the service will have nothing to do: `--etcd-endpoints` or `--program`",
         ),
         None => {}
     }

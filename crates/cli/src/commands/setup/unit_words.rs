@@ -42,8 +42,11 @@ mod tests {
 
     #[test]
     fn what_means_something_to_systemd_is_taken_from_it() {
-        let plain = "--seeds=https://etcd-1.example.org:2379,https://[::1]:2379";
-        assert_eq!(argument("--seeds=http://a:1"), "--seeds=http://a:1");
+        let plain = "--etcd-endpoints=https://etcd-1.example.org:2379,https://[::1]:2379";
+        assert_eq!(
+            argument("--etcd-endpoints=http://a:1"),
+            "--etcd-endpoints=http://a:1"
+        );
         assert_eq!(argument(plain), format!("\"{plain}\""));
         assert_eq!(argument("--x=50%"), "--x=50%%");
         assert_eq!(argument("--x=$HOME"), "--x=$$HOME");

@@ -54,7 +54,11 @@ impl Publisher<'_> {
     fn deploy_from(&self, input: impl Into<Stdio>, arguments: &[&str]) -> Finished {
         let mut command = self.cluster.place.command(BINARY);
         command.current_dir(self.cluster.place.path("repository"));
-        command.args(["deploy", "--seeds", &self.cluster.etcd.endpoints().join(",")]);
+        command.args([
+            "deploy",
+            "--etcd-endpoints",
+            &self.cluster.etcd.endpoints().join(","),
+        ]);
         command.stdin(input);
         finished(&mut command, arguments)
     }
@@ -326,11 +330,11 @@ fn a_host_that_runs_a_program_publishes_it(publisher: &Publisher<'_>) {
             "--json",
             "--hostname",
             "runs",
-            "--seeds",
+            "--etcd-endpoints",
             &cluster.etcd.endpoints().join(","),
         ]);
         command
-            .arg("--prefix")
+            .arg("--state-dir")
             .arg(cluster.place.path("prefix-runs"))
             .arg("own.mcl");
         Host::of_running(Running::start(command))
@@ -452,7 +456,7 @@ fn members_are_listed_with_their_deploy(cluster: &Cluster) {
     let seeds = cluster.etcd.endpoints().join(",");
     let members = cluster
         .place
-        .run(BINARY, &["members", "--seeds", &seeds, "--json"]);
+        .run(BINARY, &["members", "--etcd-endpoints", &seeds, "--json"]);
     let members: Vec<serde_json::Value> = members
         .stdout
         .lines()
@@ -470,7 +474,7 @@ fn members_are_listed_with_their_deploy(cluster: &Cluster) {
 fn a_member_that_ended_is_listed_until_it_is_removed(cluster: &Cluster) {
     let seeds = cluster.etcd.endpoints().join(",");
     let members = |further: &[&str]| {
-        let arguments = [&["members", "--seeds", &seeds], further].concat();
+        let arguments = [&["members", "--etcd-endpoints", &seeds], further].concat();
         cluster.place.run(BINARY, &arguments).stdout
     };
     let left = members(&[]);
@@ -507,7 +511,7 @@ fn a_member_that_ended_is_listed_until_it_is_removed(cluster: &Cluster) {
     );
     let removed = cluster
         .place
-        .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
+        .run(BINARY, &["keys", "--etcd-endpoints", &seeds, "remove", "b"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert!(!members(&[]).contains("\nb "));
 }

@@ -233,10 +233,17 @@ fn two_processes_of_one_name_do_not_overwrite_each_other_and_report_it() {
     cluster.chosen_become(&["a"]);
     cluster.eventually_reports("a", Some(1));
     let mut command = cluster.place.command(BINARY);
-    command.args(["run", "--no-raise-limits", "--json", "--hostname", "a", "--seeds"]);
+    command.args([
+        "run",
+        "--no-raise-limits",
+        "--json",
+        "--hostname",
+        "a",
+        "--etcd-endpoints",
+    ]);
     command.arg(cluster.etcd.endpoints().join(","));
     command
-        .arg("--prefix")
+        .arg("--state-dir")
         .arg(cluster.place.path("prefix-elsewhere"))
         .arg("empty");
     let mut second = Running::start(command);

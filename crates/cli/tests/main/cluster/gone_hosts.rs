@@ -12,7 +12,12 @@ impl Cluster {
     fn begin_deploy(&self, arguments: &[&str]) -> Running {
         let mut command = self.place.command(BINARY);
         command.current_dir(self.place.path("repository"));
-        command.args(["deploy", "--no-git", "--seeds", &self.etcd.endpoints().join(",")]);
+        command.args([
+            "deploy",
+            "--no-git",
+            "--etcd-endpoints",
+            &self.etcd.endpoints().join(","),
+        ]);
         command.args(arguments);
         Running::start(command)
     }
@@ -89,7 +94,7 @@ fn a_rollout_resumes_when_the_host_is_removed(publisher: &Publisher<'_>) {
     let seeds = cluster.etcd.endpoints().join(",");
     let removed = cluster
         .place
-        .run(BINARY, &["members", "--seeds", &seeds, "remove", "b"]);
+        .run(BINARY, &["members", "--etcd-endpoints", &seeds, "remove", "b"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     let resumed = deploy(publisher, &["resume", "3"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
@@ -239,7 +244,7 @@ fn what_a_gone_host_has_shared_goes_when_it_is_removed() {
     cluster.becomes("b-is-there", "yes");
     let seeds = cluster.etcd.endpoints().join(",");
     let members = |words: &[&str]| {
-        let arguments = [&["members", "--seeds", &seeds], words].concat();
+        let arguments = [&["members", "--etcd-endpoints", &seeds], words].concat();
         cluster.place.run(BINARY, &arguments)
     };
     // Not while it is there.

@@ -18,9 +18,9 @@ impl Cluster {
             "--no-raise-limits",
             "--hostname",
             host,
-            "--seeds",
+            "--etcd-endpoints",
             &seeds,
-            "--prefix",
+            "--state-dir",
             &prefix,
         ];
         arguments.extend(further);
@@ -59,7 +59,7 @@ fn a_look_is_nothing_to_the_other_hosts() {
     let remove = || {
         cluster
             .place
-            .run(BINARY, &["keys", "--seeds", &seeds, "remove", "a"])
+            .run(BINARY, &["keys", "--etcd-endpoints", &seeds, "remove", "a"])
     };
     eventually("it is a member", || !cluster.value("/members/a").is_empty());
     let kept = remove();
@@ -103,9 +103,9 @@ fn a_single_run_without_a_deploy_ends_and_says_why() {
             "run",
             "--once",
             "--no-raise-limits",
-            "--seeds",
+            "--etcd-endpoints",
             "http://127.0.0.1:1",
-            "--tmp-prefix",
+            "--tmp-state-dir",
         ];
         let away = cluster.place.run(BINARY, &[&options, program].concat());
         assert!(

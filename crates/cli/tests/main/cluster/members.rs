@@ -85,7 +85,7 @@ impl Cluster {
     /// In how many lines `members` says this.
     pub(super) fn members_saying(&self, state: &str) -> usize {
         let seeds = self.etcd.endpoints().join(",");
-        let members = self.place.run(BINARY, &["members", "--seeds", &seeds]);
+        let members = self.place.run(BINARY, &["members", "--etcd-endpoints", &seeds]);
         members.stdout.lines().filter(|line| line.contains(state)).count()
     }
 
@@ -105,11 +105,11 @@ impl Cluster {
             "--json",
             "--hostname",
             host,
-            "--seeds",
+            "--etcd-endpoints",
         ]);
         command.arg(self.etcd.endpoints().join(","));
         command
-            .arg("--prefix")
+            .arg("--state-dir")
             .arg(self.place.path(&format!("prefix-{host}")));
         command
     }
@@ -139,7 +139,12 @@ impl Cluster {
         let program = program.replace("PLACE/", &root);
         let file = self.place.write("published.mcl", program);
         let mut command = self.in_namespace(namespace);
-        command.args(["deploy", "--no-git", "--seeds", &self.etcd.endpoints().join(",")]);
+        command.args([
+            "deploy",
+            "--no-git",
+            "--etcd-endpoints",
+            &self.etcd.endpoints().join(","),
+        ]);
         command.arg(file);
         command
     }

@@ -302,5 +302,5 @@ fn commits_are_held_against_the_deploy_before_and_a_missing_one_is_named() {
     command.current_dir(cluster.place.path("repository"));
     let nowhere = finished(&mut command, &["deploy", "main.mcl"]);
     assert_eq!(nowhere.code, 64, "{}", nowhere.stderr);
-    assert!(nowhere.stderr.contains("--seeds"), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("--etcd-endpoints"), "{}", nowhere.stderr);
 }

@@ -82,7 +82,7 @@ fn a_program_that_stays_is_given_every_address_that_leads_somewhere() {
     assert_eq!(
         far.command_line(),
         format!(
-            "{there}/setpoint run --hostname far --seeds http://127.0.0.1:{port},http://localhost:{port} --prefix {there}/prefix empty "
+            "{there}/setpoint run --hostname far --etcd-endpoints http://127.0.0.1:{port},http://localhost:{port} --state-dir {there}/prefix empty "
         )
     );
 }
@@ -208,7 +208,7 @@ fn a_program_that_is_waited_for_ends_when_nobody_waits_any_more() {
     let called = far.command_line();
     let endpoint = &far.cluster.etcd.endpoints()[0];
     assert!(
-        called.contains("--seeds http://127.0.0.1:") && !called.contains(endpoint),
+        called.contains("--etcd-endpoints http://127.0.0.1:") && !called.contains(endpoint),
         "{called}"
     );
     // First its end is waited for, then it is ended.
@@ -430,11 +430,11 @@ fn a_host_that_shares_nothing_has_none_to_join() {
     let ran = far
         .cluster
         .place
-        .run(&far.binary, &["run", "--once", "--prefix", &prefix, &program]);
+        .run(&far.binary, &["run", "--once", "--state-dir", &prefix, &program]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("the store must be an etcd, which `run` is given with `--seeds`"),
+            .contains("the store must be an etcd, which `run` is given with `--etcd-endpoints`"),
         "{}",
         ran.stderr
     );

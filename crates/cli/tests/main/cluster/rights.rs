@@ -28,10 +28,10 @@ impl Certified {
     fn command(&self, name: &str, command: &str) -> std::process::Command {
         let file = |name: String| self.etcd.directory().join(name);
         let mut all = self.place.command(BINARY);
-        all.args([command, "--seeds", &self.etcd.endpoints().join(",")]);
-        all.arg("--store-ca").arg(file("ca.pem".to_owned()));
-        all.arg("--store-cert").arg(file(format!("{name}.pem")));
-        all.arg("--store-key").arg(file(format!("{name}.key")));
+        all.args([command, "--etcd-endpoints", &self.etcd.endpoints().join(",")]);
+        all.arg("--etcd-ca").arg(file("ca.pem".to_owned()));
+        all.arg("--etcd-cert").arg(file(format!("{name}.pem")));
+        all.arg("--etcd-key").arg(file(format!("{name}.key")));
         all
     }
 
@@ -52,7 +52,7 @@ impl Certified {
     /// A host that runs what is deployed.
     fn member(&self, host: &str) -> Host {
         let mut command = self.command(host, "run");
-        command.args(["--no-raise-limits", "--json", "--hostname", host, "--prefix"]);
+        command.args(["--no-raise-limits", "--json", "--hostname", host, "--state-dir"]);
         command
             .arg(self.place.path(&format!("prefix-{host}")))
             .arg("empty");
@@ -358,7 +358,7 @@ fn rights_are_granted_changed_and_revoked() {
     a_right_that_was_granted_by_hand_is_taken_back(&cluster);
     revoked_hosts_are_in_no_role(&cluster);
     // Another cluster in the same etcd has its own.
-    let other = cluster.rights(&["--store-namespace", "/other"]);
+    let other = cluster.rights(&["--etcd-namespace", "/other"]);
     assert_eq!(other.stdout, "nobody was given any rights\n");
 }
 

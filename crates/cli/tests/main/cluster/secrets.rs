@@ -88,7 +88,7 @@ fn the_store_has_no_secret_in_plain_text(cluster: &Cluster) {
 fn a_host_whose_key_is_removed_reads_nothing_more(cluster: &Cluster, four: Host) {
     let seeds = cluster.etcd.endpoints().join(",");
     let keys = |words: &[&str]| {
-        let mut all = vec!["keys", "--seeds", &seeds];
+        let mut all = vec!["keys", "--etcd-endpoints", &seeds];
         all.extend(words);
         cluster.place.run(BINARY, &all)
     };

@@ -28,7 +28,7 @@ impl Behind {
 
     /// Asks who the members are, with these options.
     fn members(&self, further: &[&str]) -> Finished {
-        let mut all = vec!["members", "--seeds"];
+        let mut all = vec!["members", "--etcd-endpoints"];
         let endpoints = self.etcd.endpoints().join(",");
         all.push(&endpoints);
         all.extend(further);
@@ -263,7 +263,7 @@ fn an_agent_signs_for_keys_that_are_nowhere_else() {
     let members = || {
         let mut command = behind.place.command(BINARY);
         command.env("SSH_AUTH_SOCK", &socket);
-        command.args(["members", "--ssh-url", &behind.server.url(), "--seeds"]);
+        command.args(["members", "--ssh-url", &behind.server.url(), "--etcd-endpoints"]);
         let output = command
             .arg(behind.etcd.endpoints().join(","))
             .output()
@@ -416,11 +416,11 @@ fn wrong_options_of_ssh_are_refused_before_anything_is_done() {
         (&["--ssh-hostkey", "abc"], "--ssh-url"),
         (&["--ssh-id", "abc"], "--ssh-url"),
         (
-            &["--ssh-url", "bastion", "--seeds", "http://A,http://b"],
+            &["--ssh-url", "bastion", "--etcd-endpoints", "http://A,http://b"],
             "the endpoint `http://A` of the store is given twice",
         ),
     ] {
-        let all = [&["members", "--seeds", "http://a"], options].concat();
+        let all = [&["members", "--etcd-endpoints", "http://a"], options].concat();
         let finished = place.run(BINARY, &all);
         assert_eq!(finished.code, 64, "{finished:?}");
         assert!(finished.stderr.contains(said), "{said}\n{}", finished.stderr);
@@ -431,7 +431,7 @@ fn wrong_options_of_ssh_are_refused_before_anything_is_done() {
     assert!(
         finished
             .stderr
-            .contains("`--ssh-url` means nothing without `--seeds`"),
+            .contains("`--ssh-url` means nothing without `--etcd-endpoints`"),
         "{finished:?}"
     );
 }

@@ -345,20 +345,20 @@ pub(super) const ROWS: &[Row] = &[
         program: "kv \"motto\" {\n\tvalue => \"festina lente\",\n}\n",
         resource: ("kv", "motto"),
         prepare: SHARED,
-        digest: "rm -f PLACE/seen; SETPOINT run --once --quiet --no-raise-limits --hostname other --prefix PLACE/other \
+        digest: "rm -f PLACE/seen; SETPOINT run --once --quiet --no-raise-limits --hostname other --state-dir PLACE/other \
                  'import \"world\"\nfile \"PLACE/seen\" { content => world.getval(\"motto\")->value, }'; cat PLACE/seen",
         right: "festina lente",
-        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname other --prefix PLACE/other 'kv \"motto\" { value => \"carpe diem\", }'",
+        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname other --state-dir PLACE/other 'kv \"motto\" { value => \"carpe diem\", }'",
     },
     Row {
         name: "a host that stands for something",
         program: "schedule \"leader\" {\n\tstrategy => \"alpha\",\n\tpersist => true,\n}\n",
         resource: ("schedule", "leader"),
         prepare: SHARED,
-        digest: "rm -f PLACE/seen; SETPOINT run --once --quiet --no-raise-limits --hostname other --prefix PLACE/other \
+        digest: "rm -f PLACE/seen; SETPOINT run --once --quiet --no-raise-limits --hostname other --state-dir PLACE/other \
                  'import \"world\"\nimport \"golang/strings\"\nfile \"PLACE/seen\" { content => strings.join(world.schedule(\"leader\"), \" \"), }'; cat PLACE/seen",
         right: "host.example",
-        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname host.example --prefix PLACE/other 'schedule \"leader\" { withdraw => true, }'",
+        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname host.example --state-dir PLACE/other 'schedule \"leader\" { withdraw => true, }'",
     },
     Row {
         name: "a message to the journal",

@@ -227,14 +227,14 @@ pub(super) const TROUBLES_AT_START: &[Trouble] = &[
     Trouble {
         row: "a string that hosts share",
         begin: "rm PLACE/prefix/world; echo no directory > PLACE/prefix/world",
-        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname other --prefix PLACE/other 'kv \"motto\" { value => \"carpe diem\", }'",
+        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname other --state-dir PLACE/other 'kv \"motto\" { value => \"carpe diem\", }'",
         said: "PLACE/prefix/world",
         end: "rm PLACE/prefix/world; ln -s PLACE/world PLACE/prefix/world",
     },
     Trouble {
         row: "a host that stands for something",
         begin: "rm PLACE/prefix/world; echo no directory > PLACE/prefix/world",
-        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname host.example --prefix PLACE/other 'schedule \"leader\" { withdraw => true, }'",
+        drift: "SETPOINT run --once --quiet --no-raise-limits --hostname host.example --state-dir PLACE/other 'schedule \"leader\" { withdraw => true, }'",
         said: "PLACE/prefix/world",
         end: "rm PLACE/prefix/world; ln -s PLACE/world PLACE/prefix/world",
     },

@@ -119,12 +119,15 @@ impl Elections for SharedWorld {
 
     async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure> {
         let member = &self.member;
+        member.begin_deciding();
         let stood = member.stand(namespace, candidacy).await;
         stood.map_err(|error| failed("stand for", namespace, error))
     }
 
     async fn withdraw(&self, namespace: &str) -> Result<(), Failure> {
         let member = &self.member;
+        // Another host may not be there to decide that this one is out.
+        member.begin_deciding();
         let (store, key) = (member.store.clone(), member.candidate(namespace));
         let withdraw = async move {
             store

@@ -71,7 +71,7 @@ impl There {
         let mut arguments = Vec::new();
         let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
         if let Some(namespace) = namespace {
-            add("--store-namespace", namespace);
+            add("--etcd-namespace", namespace);
         }
         if let Some(authority) = authority {
             let read = tokio::task::spawn_blocking(move || Entry::at(&authority)?.follow()?.read());
@@ -79,7 +79,7 @@ impl There {
                 .await
                 .map_err(|error| Failure::new("read certificates").because(error))?;
             self.put("ca.pem", read?).await?;
-            add("--store-ca", format!("{}/ca.pem", found.directory));
+            add("--etcd-ca", format!("{}/ca.pem", found.directory));
         }
         if !shows_certificate && !is_user {
             return Ok(arguments);
@@ -103,12 +103,12 @@ impl There {
             )));
         }
         if shows_certificate {
-            add("--store-cert", format!("{access_directory}/cert.pem"));
-            add("--store-key", format!("{access_directory}/key.pem"));
+            add("--etcd-cert", format!("{access_directory}/cert.pem"));
+            add("--etcd-key", format!("{access_directory}/key.pem"));
         }
         if let Some(user) = user.filter(|_| is_user) {
-            add("--store-user", user.trim().to_owned());
-            add("--store-password-file", format!("{access_directory}/password"));
+            add("--etcd-user", user.trim().to_owned());
+            add("--etcd-password-file", format!("{access_directory}/password"));
         }
         Ok(arguments)
     }

@@ -67,7 +67,7 @@ impl Far {
         command.args(["run", "--no-deploy", "--no-raise-limits", "--hostname", "near"]);
         command.args(self.store());
         command
-            .arg("--prefix")
+            .arg("--state-dir")
             .arg(self.cluster.place.path("prefix-near"));
         command.args(further).arg(program);
         command
@@ -76,12 +76,12 @@ impl Far {
     /// How the store is named on a command line.
     fn store(&self) -> Vec<String> {
         let etcd = &self.cluster.etcd;
-        let mut all = vec!["--seeds".to_owned(), etcd.endpoints().join(",")];
+        let mut all = vec!["--etcd-endpoints".to_owned(), etcd.endpoints().join(",")];
         if etcd.endpoints()[0].starts_with("https") {
             for (option, file) in [
-                ("--store-ca", "ca.pem"),
-                ("--store-cert", "near.pem"),
-                ("--store-key", "near.key"),
+                ("--etcd-ca", "ca.pem"),
+                ("--etcd-cert", "near.pem"),
+                ("--etcd-key", "near.key"),
             ] {
                 all.push(option.to_owned());
                 all.push(etcd.directory().join(file).display().to_string());
