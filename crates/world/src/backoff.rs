@@ -24,7 +24,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How long to wait now.
+    /// Time to wait now.
     pub fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);

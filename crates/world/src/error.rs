@@ -10,27 +10,27 @@ pub enum StoreError {
     /// It cannot be reached, or gave no answer in time.
     #[error("the store does not answer: {reason}")]
     Away {
-        /// What the last try ended with.
+        /// Error of the last attempt.
         reason: Arc<str>,
         /// Whether what was asked for may have been done all the same.
         is_ambiguous: bool,
     },
-    /// Who asks may not do that.
+    /// The client is not allowed to do this.
     #[error("the store does not allow it: {reason}")]
     Denied {
-        /// What it says.
+        /// Message of the store.
         reason: Arc<str>,
     },
     /// The store does not know who asks.
     #[error("the store does not let this host in: {reason}")]
     NotLetIn {
-        /// What is wrong with the name, the password or the certificate.
+        /// Problem with the name, the password or the certificate.
         reason: Arc<str>,
     },
     /// There is more in the request than the store takes.
     #[error("it is more than the store takes at once: {reason}")]
     TooLarge {
-        /// What it says.
+        /// Message of the store.
         reason: Arc<str>,
     },
     /// The lease has ended.
@@ -39,25 +39,25 @@ pub enum StoreError {
     /// The store has no room left.
     #[error("the store is full: {reason}")]
     Full {
-        /// What it says.
+        /// Message of the store.
         reason: Arc<str>,
     },
-    /// What the store has kept is not what it has written.
+    /// The file is damaged.
     #[error("the store is damaged: {reason}")]
     Damaged {
-        /// What is wrong, and what can be done.
+        /// The problem, and a remedy.
         reason: Arc<str>,
     },
-    /// How the store is to be reached was not given as it must be.
+    /// Invalid connection options.
     #[error("{reason}")]
     Misconfigured {
-        /// What is wrong.
+        /// The problem.
         reason: Arc<str>,
     },
     /// Something else.
     #[error("the store says: {reason}")]
     Refused {
-        /// What it says.
+        /// Message of the store.
         reason: Arc<str>,
     },
 }

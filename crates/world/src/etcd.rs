@@ -33,16 +33,16 @@ use protocol::{
 };
 pub use rights::{Access, Grants, Rights, RightsChange};
 
-/// How an etcd is reached.
+/// Connection options of etcd.
 #[derive(Debug, Clone)]
 pub struct EtcdOptions {
     /// Its members, as URLs (`https://host:2379`); at least one.
     pub endpoints: Vec<String>,
-    /// What all keys begin with: `/_mgmt`.
+    /// Prefix of all keys, such as `/_mgmt`.
     pub namespace: String,
     /// As whom.
     pub login: Option<Login>,
-    /// How the connection is secured; needed for `https`.
+    /// TLS options; required for `https`.
     pub tls: Option<TlsFiles>,
     /// The SSH server from which the endpoints are reached; none: they are reached from here.
     pub ssh: Option<SshOptions>,
@@ -65,12 +65,12 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Where certificates are, in PEM.
+/// Files of certificates, in PEM format.
 #[derive(Debug, Clone, Default)]
 pub struct TlsFiles {
-    /// Whom etcd's certificate must be signed by; none: by nobody that is known, so that nothing is trusted.
+    /// CA certificate that must have signed etcd's certificate. Without it, no certificate is trusted.
     pub authority: Option<AbsolutePath>,
-    /// Who this host is: its certificate, and the key.
+    /// Client certificate of this host, and its key.
     pub identity: Option<(AbsolutePath, AbsolutePath)>,
 }
 
@@ -87,13 +87,13 @@ impl EtcdStore {
         Ok(EtcdStore(Arc::new(Connection::new(options)?)))
     }
 
-    /// How it is reached from here.
+    /// Transport to etcd.
     #[must_use]
     pub fn options(&self) -> &EtcdOptions {
         &self.0.options
     }
 
-    /// Where its first endpoint leads.
+    /// Address of its first endpoint.
     #[must_use]
     pub fn first_endpoint(&self) -> Option<EndpointPlace> {
         EndpointPlace::of(self.0.options.endpoints.first()?)
@@ -202,7 +202,7 @@ impl Connection {
         [self.options.namespace.as_bytes(), key.as_bytes()].concat()
     }
 
-    /// Where a selection begins and ends, as etcd says it.
+    /// Start and end of a selection, in etcd's form.
     fn range(&self, selection: &Selection) -> (Vec<u8>, Vec<u8>) {
         match selection {
             Selection::Key(key) => (self.full(key.as_str()), Vec::new()),
@@ -308,7 +308,7 @@ impl Connection {
         Ok(Snapshot { revision, entries })
     }
 
-    /// What etcd has under one of our keys; none where the key is not one: what is no text nobody of ours has written.
+    /// The entry of a key; none if the key is not valid UTF-8, because Setpoint never writes such keys.
     fn entry(&self, found: KeyValue) -> Option<Entry> {
         Some(Entry {
             key: self.own_key(&found.key)?,

@@ -61,10 +61,10 @@ struct Shared {
     leases: Leases,
     /// Counts what those who follow may have to look at.
     changed: Arc<watch::Sender<u64>>,
-    /// When there is something to look at although nothing was written.
+    /// Time of a check that is due without a write.
     look: Mutex<Option<Instant>>,
     subscriber: Subscriber,
-    /// That others write, as long as somebody follows.
+    /// Watch of writes by other processes, while there are followers.
     armed: Mutex<Weak<WatchHandle>>,
 }
 

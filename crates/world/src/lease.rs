@@ -28,7 +28,7 @@ pub struct Lease {
     control: Box<dyn LeaseControl>,
 }
 
-/// Who keeps a lease alive; until it is dropped.
+/// Keeps a lease alive until it is dropped.
 #[async_trait]
 pub(crate) trait LeaseControl: Send + Sync {
     /// Ends the lease at once.
@@ -56,7 +56,7 @@ impl Lease {
         self.id
     }
 
-    /// How long it lives without a word from this host.
+    /// Lifetime without a keep-alive from this host.
     #[must_use]
     pub fn time_to_live(&self) -> Duration {
         self.time_to_live

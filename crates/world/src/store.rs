@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::{Lease, LeaseId, StoreError, Watch};
 
-/// How many conditions, operations or reads a transaction may have at most, each: what etcd takes if it is not told otherwise.
+/// Maximum number of conditions, operations and reads of a transaction, each: etcd's default limit.
 pub const MOST_OPERATIONS: usize = 128;
 
 /// A store of keys that hosts share.
@@ -83,7 +83,7 @@ impl fmt::Display for Key {
 /// The bytes under a key. Cheap to clone.
 pub type Value = Arc<[u8]>;
 
-/// How often the store had changed. One transaction that changes something is one more, whatever it changes; 0 is before everything.
+/// A revision of the store. Each transaction with changes increases it by one; 0 is the empty store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Revision(pub u64);
 
@@ -93,7 +93,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What is read, followed or deleted.
+/// Keys to read, follow or delete.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
     /// One key.
@@ -130,7 +130,7 @@ impl From<Key> for Selection {
 pub struct Entry {
     /// The key.
     pub key: Key,
-    /// What is under it.
+    /// The value.
     pub value: Value,
     /// With which revision it came, since it was last not there.
     pub created: Revision,
@@ -148,10 +148,10 @@ impl Entry {
     }
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// When it was so.
+    /// Revision of the result.
     pub revision: Revision,
     /// For each selection, in order, what there was, by key.
     pub entries: Vec<Vec<Entry>>,
@@ -164,16 +164,16 @@ impl Snapshot {
     }
 }
 
-/// What must be true for a transaction to write.
+/// A condition of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Of which key.
     pub key: Key,
-    /// How it must be.
+    /// Required state.
     pub is: State,
 }
 
-/// How a key can be.
+/// State of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// It is not there.
@@ -208,7 +208,7 @@ impl Condition {
     }
 }
 
-/// What a transaction writes. No key twice.
+/// Operations of a transaction. Each key occurs once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Sets a key.
@@ -253,11 +253,11 @@ impl Operation {
 /// Compares, and then writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transaction {
-    /// What must all be true.
+    /// Conditions that must all hold.
     pub conditions: Vec<Condition>,
-    /// What is written then, in order.
+    /// Operations if they hold, in order.
     pub operations: Vec<Operation>,
-    /// What is read if something is not true.
+    /// Selections to read if one does not hold.
     pub otherwise_read: Vec<Selection>,
 }
 
@@ -278,7 +278,7 @@ impl Transaction {
         self
     }
 
-    /// What a store would refuse whatever is in it: so that all refuse alike, and before anything is sent.
+    /// Checks that do not depend on the content of a store, so that all stores reject the same transactions, before they send anything.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let refused = |reason: String| {
             Err(StoreError::Refused {
@@ -332,7 +332,7 @@ impl Transaction {
     }
 }
 
-/// What came of a transaction.
+/// The result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It was written; the revision of the store then.
@@ -349,7 +349,7 @@ impl Outcome {
     }
 }
 
-/// How a key changed.
+/// A change of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// It was set.
@@ -359,7 +359,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Which one.
+    /// The key.
     #[must_use]
     pub fn key(&self) -> &Key {
         match self {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::{Change, Revision, StoreError};
 
-/// What is heard of a selection that is followed.
+/// An event of a followed selection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Watched {
     /// It changed. Each revision comes once, in order.
@@ -20,7 +20,7 @@ pub enum Watched {
     Back,
 }
 
-/// What one revision changed, of what is followed.
+/// Changes of one revision in the followed selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     /// The revision.
@@ -32,7 +32,7 @@ pub struct Batch {
 /// A selection that is followed, until it is dropped.
 pub struct Watch(Box<dyn WatchSource>);
 
-/// Where what is heard comes from.
+/// The source of events.
 #[async_trait]
 pub(crate) trait WatchSource: Send {
     /// The next one. Dropping the future loses nothing.

@@ -13,10 +13,10 @@ use super::tunnel::{self, ThroughSsh};
 use super::{EtcdOptions, refusals, revision_of};
 use crate::{Revision, StoreError};
 
-/// How long an answer may take.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a member is asked for a sign of life, and how long that may take: half a minute is too long for a host that waits. etcd takes it
+/// Interval and timeout of keep-alives of a connection: half a minute is too long for a host that waits. etcd takes it
 /// amiss more often than each 5 s.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(6);
 const SIGN_OF_LIFE_TAKES: Duration = Duration::from_secs(3);
@@ -31,15 +31,15 @@ pub(super) struct Connection {
     known: setpoint_host::sync::Mutex<Known>,
 }
 
-/// What is known of the store, by what it has answered.
+/// State of the store, from its answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
-    /// Which one it is, and how often its members had chosen a leader: that number never goes back, unless a store begins anew. One that has lost
+    /// Cluster ID, and number of leader elections. The number never decreases, unless the store was recreated. One that has lost
     /// everything and is started as before calls itself by the same number.
     origin: Option<(u64, u64)>,
     /// The highest revision that was seen of it.
     revision: Revision,
-    /// How often it was found to have been set back.
+    /// Number of detected set-backs.
     pub(super) set_backs: u64,
 }
 
@@ -56,9 +56,9 @@ impl Known {
 /// To which member there is a connection.
 #[derive(Debug, Default)]
 struct Held {
-    /// How many were made.
+    /// Number of connections made.
     number: u64,
-    /// Which endpoint is the next.
+    /// Index of the next endpoint.
     next: usize,
     calls: Option<Calls>,
 }
@@ -126,7 +126,7 @@ impl Connection {
         })
     }
 
-    /// What is known of the store now.
+    /// Current state of the store.
     pub(super) fn known(&self) -> Known {
         *self.known.lock()
     }
@@ -266,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// How long a connection may take; through SSH its server, too, takes its time.
+    /// Timeout of a connection; longer through SSH.
     fn patience_to_connect(&self) -> Duration {
         match self.options.ssh {
             Some(_) => PATIENCE + ssh::OPENING,
@@ -375,7 +375,7 @@ impl NotConnected {
     }
 }
 
-/// What was given for it is wrong.
+/// An error in the options.
 impl From<StoreError> for NotConnected {
     fn from(error: StoreError) -> NotConnected {
         NotConnected::of_member(error)

@@ -5,7 +5,7 @@ use tonic::transport::Uri;
 /// The port of etcd, where an endpoint names none.
 const PORT: u16 = 2379;
 
-/// Where an endpoint leads.
+/// Address of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointPlace {
     /// `http` or `https`.

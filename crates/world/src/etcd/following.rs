@@ -16,7 +16,7 @@ use super::{refusals, revision_of};
 use crate::watch::WatchSource;
 use crate::{Backoff, Batch, Change, Revision, Selection, StoreError, Watched};
 
-/// How much is held for who does not take it; the rest waits on its way.
+/// Number of events that are buffered for a slow receiver. More events wait in the connection.
 const WAITING: usize = 64;
 
 /// Changes on their way.
@@ -63,11 +63,11 @@ impl WatchSource for Following {
 /// Nobody listens any more.
 struct Gone;
 
-/// What ended a watch.
+/// The end of a watch.
 enum Ended {
     /// The way to the store, or it does not allow it.
     Broken(StoreError),
-    /// What it was to begin with is not there any more, which was told.
+    /// The first revision was compacted, which was reported.
     Forgotten,
 }
 
@@ -76,7 +76,7 @@ struct Follower {
     selection: Selection,
     /// Up to where everything was told.
     seen: Revision,
-    /// How often the store had been set back when that was told.
+    /// Number of known set-backs of the store at the last report.
     set_backs: u64,
     /// Why it is away, as it was told.
     told: Option<StoreError>,

@@ -34,7 +34,7 @@ impl Calls {
         }
     }
 
-    /// Which member it is, for messages.
+    /// Name of the member, for messages.
     pub(super) fn endpoint(&self) -> Arc<str> {
         self.endpoint.clone()
     }
@@ -254,11 +254,11 @@ pub(super) enum ResponseKind {
     DeleteRange(DeleteRangeResponse),
 }
 
-/// How two are compared.
+/// Comparison operator.
 pub(super) const EQUAL: i32 = 0;
 pub(super) const GREATER: i32 = 1;
 
-/// What is compared.
+/// Compared field.
 pub(super) const CREATE: i32 = 1;
 pub(super) const MOD: i32 = 2;
 pub(super) const VALUE: i32 = 3;

@@ -63,7 +63,7 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
     }
 }
 
-/// What an error began with, in words.
+/// The operation that failed, in words.
 pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -77,7 +77,7 @@ pub(super) fn without_number(text: &str) -> &str {
     text.rfind(" (os error ").map_or(text, |at| &text[..at])
 }
 
-/// What a watch was ended with.
+/// The cause of the end of a watch.
 pub(super) fn told_of_watch(reason: &str) -> StoreError {
     let code = match reason.contains("permission denied") {
         true => Code::PermissionDenied,

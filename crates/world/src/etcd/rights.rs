@@ -11,7 +11,7 @@ use super::protocol::Calls;
 use super::{EtcdStore, after_all_with};
 use crate::{Selection, StoreError};
 
-/// What may be done with keys.
+/// Access to keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// They may be read and followed.
@@ -20,15 +20,15 @@ pub enum Access {
     ReadWrite,
 }
 
-/// What a role allows.
+/// Permissions of a role.
 pub type Grants = BTreeMap<Selection, Access>;
 
 /// The users and roles of an etcd, in so far as they concern these roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// What each role allows. Ranges that are no selections of this store are left out.
+    /// Permissions of each role, without ranges that are not selections of this store.
     pub roles: BTreeMap<String, Grants>,
-    /// Which of these roles each user has; a user with none of them is in it, too.
+    /// Roles of each user. Users without roles are included.
     pub users: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -132,7 +132,7 @@ impl EtcdStore {
         }
     }
 
-    /// What a permission is of this store.
+    /// The permission in terms of this store.
     fn grant_of(&self, permission: &Permission) -> Option<(Selection, Access)> {
         let key = self.0.own_key(&permission.key)?;
         let selection = match permission.range_end.is_empty() {
@@ -178,7 +178,7 @@ impl EtcdStore {
     }
 }
 
-/// What a permission is for.
+/// Range of a permission.
 const READ: i32 = 0;
 const READ_WRITE: i32 = 2;
 

@@ -15,7 +15,7 @@ use tonic::transport::Uri;
 use super::endpoint::EndpointPlace;
 use crate::StoreError;
 
-/// What connects through an SSH server.
+/// Connector through an SSH server.
 pub(super) struct ThroughSsh(pub(super) SshOptions);
 
 impl Service<Uri> for ThroughSsh {
@@ -38,7 +38,7 @@ impl Service<Uri> for ThroughSsh {
     }
 }
 
-/// What went wrong with SSH, if that is below an error.
+/// The SSH error at the bottom of an error, if there is one.
 pub(super) fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a SshError> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -18,17 +18,17 @@ use super::requests::{Answer, Question};
 use super::tables::{self, Look, Reading, Writing};
 use crate::StoreError;
 
-/// How long somebody waits for another process that writes.
+/// Time to wait for another process that writes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(4);
 
-/// How much of the file is kept in memory.
+/// Size of the page cache, in bytes.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Where the store lies.
+/// Directory of the store.
 pub(super) struct Place {
     directory: AbsolutePath,
     pub(super) file: AbsolutePath,
-    /// What is locked by who writes, and written to when that is done.
+    /// Lock file of writers. Writers write to it when they are done, to wake readers.
     pub(super) lock: AbsolutePath,
     opened: Mutex<Option<Opened>>,
 }
@@ -39,11 +39,11 @@ struct Opened {
     identity: (u64, u64),
 }
 
-/// What came of questions.
+/// Answers to a batch of questions.
 pub(super) struct Answered {
     pub(super) answers: Vec<Result<Answer, StoreError>>,
     pub(super) is_changed: bool,
-    /// When to look at leases again.
+    /// Time of the next check of leases.
     pub(super) look: Option<Instant>,
 }
 
@@ -84,7 +84,7 @@ impl Place {
         answered
     }
 
-    /// What somebody is told when reading the file broke down in a way that is not foreseen.
+    /// Error for a reader that panicked.
     pub(super) fn broke_down(&self) -> StoreError {
         close(self.opened.lock().take());
         self.damaged("it is not as it was written")

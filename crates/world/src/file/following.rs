@@ -19,17 +19,17 @@ pub(super) struct Follower {
     selection: Selection,
     /// Until here everything was read.
     read: Revision,
-    /// What was read and is heard next.
+    /// Events that were read and are returned next.
     heard: VecDeque<Watched>,
-    /// Which store that is, once it is known.
+    /// Identity of the store, once known.
     made: Option<u64>,
     /// Why it cannot be read now.
     away: Option<StoreError>,
     backoff: Backoff,
-    /// When it is tried again, if it cannot be read.
+    /// Time of the next attempt if reading failed.
     again: Option<Instant>,
     changed: watch::Receiver<u64>,
-    /// What tells that others write, once it was read.
+    /// Watch of the file for writes by other processes, after the first read.
     armed: Option<Arc<WatchHandle>>,
     /// Whether something may have been written since it was read.
     is_stale: bool,

@@ -25,10 +25,10 @@ use crate::{Lease, LeaseId, StoreError};
 /// Until when a lease lives that nobody holds: milliseconds of the monotonic clock, and of which start of the machine.
 pub(super) type Deadline = (u64, u128);
 
-/// That of a lease that somebody holds.
+/// Deadline of a lease that a running process holds.
 pub(super) const NO_DEADLINE: Deadline = (u64::MAX, 0);
 
-/// What time it is, and since which start of the machine.
+/// The current time, and the boot that it belongs to.
 pub(super) struct Clock {
     now: u64,
     start: u128,
@@ -108,7 +108,7 @@ impl Leases {
         Ok(Some(grip))
     }
 
-    /// Who holds a lease that ends at a deadline.
+    /// Holder of a lease that ends at a deadline.
     pub(super) fn state(&self, id: LeaseId, (at, start): Deadline, clock: &Clock) -> Held {
         if self.own.lock().get(&id).and_then(Weak::upgrade).is_some() {
             return Held::Here;

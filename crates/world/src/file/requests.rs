@@ -14,13 +14,13 @@ use super::leasing::Grip;
 use super::tables::News;
 use crate::{LeaseId, Outcome, Revision, Selection, Snapshot, StoreError, Transaction};
 
-/// How long somebody waits for an answer.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many have their turn together at most.
+/// Maximum number of requests in one batch.
 const TOGETHER: usize = 256;
 
-/// What is asked for.
+/// A request.
 #[derive(Debug)]
 pub(super) enum Question {
     Read(Vec<Selection>),
@@ -39,7 +39,7 @@ impl Question {
     }
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     Read(Snapshot),
@@ -67,7 +67,7 @@ struct Request {
     state: Arc<AtomicU8>,
 }
 
-/// How far a request has come.
+/// Progress of a request.
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;

@@ -14,14 +14,14 @@ use crate::{
     Transaction,
 };
 
-/// How the file is made: others refuse it.
+/// Version of the file format. Other versions are rejected.
 const FORMAT: u64 = 1;
 
-/// How many changes are remembered for those who follow, and how many bytes of them.
+/// Maximum number of changes kept for followers, and their maximum size in bytes.
 const MOST_CHANGES: u64 = 10_000;
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How much news is given at a time.
+/// Maximum size of the changes in one answer, in bytes.
 const NEWS_BYTES: usize = 4 * 1024 * 1024;
 
 /// Numbers, by the names below.
@@ -31,9 +31,9 @@ const REVISION: &str = "revision";
 /// The last revision whose changes are forgotten.
 const FORGOTTEN: &str = "forgotten";
 const LAST_LEASE: &str = "last lease";
-/// How many bytes of changes are remembered.
+/// Size of the kept changes, in bytes.
 const REMEMBERED: &str = "remembered bytes";
-/// What tells this store from one that is made in its place.
+/// Random identity of this store. A store that replaces it has another one.
 const MADE: &str = "made";
 
 /// Created, modified, the lease or 0, the value.
@@ -49,17 +49,17 @@ const LEASES: TableDefinition<'_, i64, (u64, Deadline)> = TableDefinition::new("
 /// The keys that go with a lease.
 const LEASED: TableDefinition<'_, (i64, &str), ()> = TableDefinition::new("leased");
 
-/// What goes wrong with the file itself.
+/// An error of the file itself.
 pub(super) type Result<T> = std::result::Result<T, redb::Error>;
 
-/// What changed after a revision.
+/// Changes after a revision.
 #[derive(Debug)]
 pub(super) struct News {
-    /// Which store that is; 0 is none.
+    /// Identity of the store; 0 if there is none.
     pub(super) made: u64,
     /// Until here everything is told.
     pub(super) until: Revision,
-    /// What changed; none where that is forgotten.
+    /// The changes; none if they are no longer kept.
     pub(super) batches: Option<Vec<Batch>>,
     /// Whether there is more than was given at a time.
     pub(super) is_cut: bool,
@@ -141,7 +141,7 @@ impl Reading {
     }
 }
 
-/// What is to be done about leases.
+/// Work on leases.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     /// One has run out, or nobody holds it any more.
@@ -165,7 +165,7 @@ impl Look {
     }
 }
 
-/// Who holds a lease.
+/// The process that holds a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     /// This store.
