@@ -76,9 +76,8 @@ impl Joining {
     /// When this host is in no cluster.
     pub fn endpoints(&self) -> Result<&Arc<dyn Endpoints>, Failure> {
         self.endpoints.as_ref().ok_or_else(|| {
-            Failure::new("find the cluster that another host could join").because(
-                "this host is in no cluster: pass `--etcd-endpoints` to `run`",
-            )
+            Failure::new("find the cluster that another host could join")
+                .because("this host is in no cluster: pass `--etcd-endpoints` to `run`")
         })
     }
 

@@ -4,7 +4,7 @@ use setpoint_engine::{Apply, DriftValue, Failure, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 
-/// A file that greets somebody.
+/// A file with a greeting.
 #[derive(Debug, Resource)]
 #[resource(kind = "hello")]
 pub(crate) struct Hello {

@@ -349,8 +349,8 @@ fn a_host_outlives_its_store_and_catches_up() {
     // Connections that end with the process are another matter.
     let errors = errors.split("stopping: ").next().unwrap_or_default();
     for said in [
-        "what hosts share is not seen: the store does not answer: ",
-        "what hosts share is seen again",
+        "cannot read the shared store: the store does not answer: ",
+        "the shared store is reachable again",
     ] {
         assert_eq!(errors.matches(said).count(), 1, "{errors}");
     }

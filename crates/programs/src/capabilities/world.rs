@@ -123,7 +123,8 @@ struct Telling {
 impl Telling {
     fn away(&self, error: &StoreError) {
         if !std::mem::replace(&mut *self.is_away.lock(), true) {
-            let text = format!("what hosts share is not seen: {error}; goes on with what is known");
+            let text =
+                format!("cannot read the shared store: {error}; continuing with the last known values");
             self.reporter.warning(visible(&text));
         }
     }
@@ -132,7 +133,7 @@ impl Telling {
     fn recalled(&self, age: Duration) {
         if !std::mem::replace(&mut *self.has_reported_recall.lock(), true) {
             let text = format!(
-                "this host continues with what it read from the store {} ago",
+                "this host starts with the values that it read from the store {} ago",
                 shown_age(age)
             );
             self.reporter.warning(text);
@@ -142,7 +143,7 @@ impl Telling {
     fn not_remembered(&self, why: &str) {
         if !std::mem::replace(&mut *self.has_reported_loss.lock(), true) {
             let text = format!(
-                "this host cannot keep what it reads from the store, and would lack it at a start without the store: {why}"
+                "cannot save values of the shared store, so they are missing after a start without the store: {why}"
             );
             self.reporter.warning(visible(&text));
         }
@@ -152,7 +153,7 @@ impl Telling {
         if std::mem::take(&mut *self.is_away.lock()) {
             *self.seen_again.lock() = Some(Instant::now());
             self.reporter
-                .say(Importance::Notice, "what hosts share is seen again");
+                .say(Importance::Notice, "the shared store is reachable again");
         }
     }
 
@@ -169,19 +170,20 @@ impl Telling {
             return;
         }
         *told = Some(Instant::now());
-        let text = "the store has lost what it had: what hosts share is read anew, and what is of this host written again";
+        let text =
+            "the shared store has lost data: reading it again, and writing the keys of this host again";
         self.reporter.warning(text);
     }
 
     fn has_namesake(&self, namespace: &str) {
         let text = format!(
-            "another process with the name of this host stands for {namespace}, too: give each host a name of its own with `--hostname`"
+            "another process with the name of this host is a candidate for {namespace} too: give each host its own name with `--hostname`"
         );
         self.reporter.warning(visible(&text));
     }
 
     fn may_not_decide(&self) {
-        let text = "this host has no right to decide elections: one that has must stand for something, too";
+        let text = "this host is not allowed to decide elections: a host that is must be a candidate too";
         self.reporter.say(Importance::Info, text);
     }
 
@@ -192,7 +194,7 @@ impl Telling {
     fn undecided(&self, namespace: &str) {
         if self.undecided.lock().insert(namespace.to_owned()) {
             let text = format!(
-                "no host has decided who is chosen for {namespace}: a host that has the right to decide must stand for it"
+                "no host has decided the election of {namespace}: a host with the right to decide must be a candidate"
             );
             self.reporter.warning(visible(&text));
         }

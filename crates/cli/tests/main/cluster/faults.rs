@@ -275,7 +275,7 @@ fn two_processes_of_one_name_do_not_overwrite_each_other_and_report_it() {
     assert!(stood(&changes) <= 3, "{changes:#?}");
     the_first_process_takes_over_what_the_second_left(&cluster, &mut recording);
     let said = ended(first);
-    let told = "another process with the name of this host stands for leader, too: give each host a name of its own with `--hostname`";
+    let told = "another process with the name of this host is a candidate for leader too: give each host its own name with `--hostname`";
     assert_eq!(said.matches(told).count(), 1, "{said}");
     let told = "another host has the name of this one, a: give each a name of its own with `--hostname`";
     assert_eq!(said.matches(told).count(), 1, "{said}");
@@ -353,7 +353,8 @@ fn a_store_that_has_lost_everything_is_noticed_and_what_is_of_a_host_written_aga
     cluster.comes_to("version of a", "four");
     for host in [a, b] {
         let said = ended(host);
-        let told = "the store has lost what it had: what hosts share is read anew, and what is of this host written again";
+        let told =
+            "the shared store has lost data: reading it again, and writing the keys of this host again";
         assert_eq!(said.matches(told).count(), 1, "{said}");
         let told = "deploy 3 is not there any more: the store has lost deploys, and what it has holds";
         assert_eq!(said.matches(told).count(), 1, "{said}");

@@ -434,7 +434,7 @@ fn a_host_that_shares_nothing_has_none_to_join() {
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("the store must be an etcd, which `run` is given with `--etcd-endpoints`"),
+            .contains("this host is in no cluster: pass `--etcd-endpoints` to `run`"),
         "{}",
         ran.stderr
     );

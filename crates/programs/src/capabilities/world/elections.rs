@@ -286,7 +286,7 @@ impl Member {
             let differ = options.len() > 1;
             if differ && !told {
                 let text = format!(
-                    "hosts stand for {namespace} with different options; those of the host that decides hold"
+                    "candidates for {namespace} have different options; the options of the deciding host apply"
                 );
                 (watcher.log)(Level::Warning, &text);
             }

@@ -28,7 +28,7 @@ impl Member {
     async fn entry(&self, key: &Key) -> Result<Option<Entry>, Failure> {
         let (store, selection) = (self.store.clone(), Selection::from(key.clone()));
         let read = self.ask(async move { store.read(&[selection]).await }).await;
-        let read = read.map_err(|error| failed("read what hosts share under", key, error))?;
+        let read = read.map_err(|error| failed("read the shared string", key, error))?;
         Ok(read.all().next().cloned())
     }
 
@@ -87,7 +87,7 @@ impl Member {
 }
 
 /// What is done with it, in messages.
-const SET: &str = "set what hosts share under";
+const SET: &str = "set the shared string";
 
 #[async_trait]
 impl SharedStrings for SharedWorld {
@@ -175,8 +175,8 @@ impl Followed {
         }
         self.is_begun |= begins;
         match (begins, is_new) {
-            (true, _) => Some("what hosts share is followed"),
-            (false, true) => Some("what hosts share has changed"),
+            (true, _) => Some("the shared string is watched"),
+            (false, true) => Some("the shared string has changed"),
             (false, false) => None,
         }
     }
@@ -257,8 +257,8 @@ mod tests {
         }
     }
 
-    const FOLLOWED: Option<&str> = Some("what hosts share is followed");
-    const CHANGED: Option<&str> = Some("what hosts share has changed");
+    const FOLLOWED: Option<&str> = Some("the shared string is watched");
+    const CHANGED: Option<&str> = Some("the shared string has changed");
 
     #[test]
     fn nothing_changes_unseen_between_the_first_look_and_what_is_followed() {
