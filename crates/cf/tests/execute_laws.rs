@@ -196,6 +196,7 @@ n = std::count(group.hosts)
 /// them does not depend on that either, but for lists that the model itself makes; time is what `bench/models.sh` measures.
 #[test]
 fn ten_times_as_many_instances_take_ten_times_the_work() {
+    // One of them finds the target of the assignment in the body.
     const UNITS: usize = 6;
     let bounded = |count: usize, units: usize| Options {
         max_instances: (count + 10) as u64,

@@ -87,7 +87,7 @@ pub struct Options {
     pub max_runtime: Option<Duration>,
     /// How long a stage of stopping lasts when the next follows by itself.
     pub stop_patience: Duration,
-    /// After how long without an answer something is reported as not answering; none: never.
+    /// Time without a response after which a resource is reported as unresponsive. None disables the report.
     pub answer_within: Option<Duration>,
 }
 

@@ -277,19 +277,13 @@ fn a_store_without_encryption_is_recognised() {
 fn what_is_no_endpoint_is_told_at_once() {
     for (endpoints, said) in [
         (vec![], "no endpoint of the store is given"),
-        (
-            vec!["localhost:2379"],
-            "`localhost:2379` is no endpoint of a store",
-        ),
-        (vec!["http://"], "`http://` is no endpoint of a store"),
+        (vec!["localhost:2379"], "`localhost:2379` is not an etcd endpoint"),
+        (vec!["http://"], "`http://` is not an etcd endpoint"),
         (
             vec!["http://a:x"],
-            "`http://a:x` is no endpoint of a store: it is a URL",
+            "`http://a:x` is not an etcd endpoint: use a URL",
         ),
-        (
-            vec!["http://a:70000"],
-            "`http://a:70000` is no endpoint of a store",
-        ),
+        (vec!["http://a:70000"], "`http://a:70000` is not an etcd endpoint"),
         (
             vec!["http://root:hush@h:1"],
             "the user of the store is not part of an endpoint",

@@ -24,7 +24,7 @@ use super::index::hash_key;
 use super::machine::{Machine, Run};
 use super::recording::Destination;
 use super::require::{count_parts, each_inner, turns};
-use super::units::{Place, Scope, UnitId, Work};
+use super::units::{RunsIn, Scope, UnitId, Work};
 use super::view::naming;
 
 /// The number of a plan.
@@ -181,13 +181,15 @@ impl<'m> Machine<'m> {
         expression: &'m Expression,
         constructor: &'m Constructor,
         result: CellId,
-        place: Place,
+        runs_in: RunsIn,
         scope: Scope,
     ) -> Run<()> {
         let plan = self.plan(expression.span, constructor);
         let needed = self.plans.plans[plan.0 as usize].clone();
-        let unit = self.units.add(Work::Construct(expression, result, place), scope);
-        if let Place::Within { consumer, .. } = place {
+        let unit = self
+            .units
+            .add(Work::Construct(expression, result, runs_in), scope);
+        if let RunsIn::Consumer { unit: consumer, .. } = runs_in {
             self.units.put_within(consumer, unit);
         }
         self.require_all(unit, &needed.needed, Scope { owner: NONE, ..scope })?;

@@ -12,7 +12,7 @@ use setpoint_cf_syntax::ast::Operator;
 use super::cells::{CellId, GradualKind};
 use super::frames::Target;
 use super::machine::{Machine, Run};
-use super::units::{LoopSink, Place, Scope, Sink, UnitId, Work};
+use super::units::{LoopSink, RunsIn, Scope, Sink, UnitId, Work};
 
 /// What an expression is to whoever waits for it.
 fn is_part(expression: &Expression) -> bool {
@@ -163,10 +163,7 @@ impl<'m> Machine<'m> {
             let cell = *next;
             *next = next.at(1);
             if let ExpressionKind::Constructor(constructor) = &expression.kind {
-                let within = Place::Within {
-                    consumer: unit,
-                    next: None,
-                };
+                let within = RunsIn::Consumer { unit, next: None };
                 return self.emit_constructor(expression, constructor, cell, within, scope);
             }
             self.emit_part(expression, Sink::Cell(cell), scope)?;
@@ -388,7 +385,7 @@ impl<'m> Machine<'m> {
                 self.units.release(unit);
             }
             ExpressionKind::Constructor(constructor) => {
-                self.emit_constructor(expression, constructor, cell, Place::Apart, scope)?;
+                self.emit_constructor(expression, constructor, cell, RunsIn::OwnUnit, scope)?;
             }
             ExpressionKind::IndexLookup { keywords, dicts, .. } => {
                 let unit = self.units.add(Work::Lookup(expression, cell), scope);

@@ -39,11 +39,11 @@ pub(super) enum Sink {
 
 /// Where a constructor runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum RunsIn {
     /// In a unit of its own.
-    Apart,
+    OwnUnit,
     /// In the unit that evaluates the expression around it. `next` is the constructor after it.
-    Within { consumer: UnitId, next: Option<UnitId> },
+    Consumer { unit: UnitId, next: Option<UnitId> },
 }
 
 /// What a unit does.
@@ -66,7 +66,7 @@ pub(super) enum Work<'m> {
     /// A call.
     Call(&'m Expression, CellId),
     /// A constructor.
-    Construct(&'m Expression, CellId, Place),
+    Construct(&'m Expression, CellId, RunsIn),
     /// A lookup in an index.
     Lookup(&'m Expression, CellId),
     /// `c ? a : b`, before its condition is known.
@@ -243,7 +243,7 @@ impl<'m> Units<'m> {
             return;
         }
         match unit.work {
-            Work::Construct(_, _, Place::Within { consumer, .. }) => {
+            Work::Construct(_, _, RunsIn::Consumer { unit: consumer, .. }) => {
                 let delay = std::mem::take(&mut unit.delay);
                 self.postpone(consumer, delay);
                 self.release_in_time(consumer);
@@ -278,7 +278,7 @@ impl<'m> Units<'m> {
         let last = inner.map(|(_, last)| last);
         *inner = Some((inner.map_or(constructor, |(first, _)| first), constructor));
         if let Some(last) = last
-            && let Work::Construct(_, _, Place::Within { next, .. }) = &mut self.get_mut(last).work
+            && let Work::Construct(_, _, RunsIn::Consumer { next, .. }) = &mut self.get_mut(last).work
         {
             *next = Some(constructor);
         }
@@ -288,7 +288,7 @@ impl<'m> Units<'m> {
     pub(super) fn first_within(&self, consumer: UnitId) -> Option<(UnitId, Option<UnitId>)> {
         let (first, _) = self.get(consumer).inner?;
         match self.get(first).work {
-            Work::Construct(_, _, Place::Within { next, .. }) => Some((first, next)),
+            Work::Construct(_, _, RunsIn::Consumer { next, .. }) => Some((first, next)),
             _ => None,
         }
     }

@@ -65,11 +65,11 @@ impl Resource for Schedule {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         let namespace = self.namespace();
         if namespace.is_empty() || namespace.contains('/') {
-            let message = format!("`{namespace}` must not be empty or have a slash");
+            let message = format!("`{namespace}` must not be empty or contain a slash");
             invalid.push(Invalid::parameter("namespace", message));
         }
         if self.persist && self.ttl.is_some_and(|ttl| ttl > 0) {
-            let message = "what persists counts without end: `ttl` says when it ends";
+            let message = "`ttl` cannot be combined with `persist`: a persistent candidacy does not end";
             invalid.push(Invalid::parameter("ttl", message));
         }
         if self.withdraw {
@@ -80,7 +80,7 @@ impl Resource for Schedule {
                 ("persist", self.persist),
             ];
             for (parameter, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
-                let message = format!("`{parameter}` means nothing for a host that stands no more");
+                let message = format!("`{parameter}` has no effect with `withdraw`");
                 invalid.push(Invalid::parameter(parameter, message));
             }
         }

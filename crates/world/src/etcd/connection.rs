@@ -79,7 +79,7 @@ impl Connection {
                 .or_else(|| endpoint.strip_prefix("http://"));
             let no_endpoint = || {
                 wrong(format!(
-                    "`{endpoint}` is no endpoint of a store: it is a URL, `http://host:2379` or `https://host:2379`"
+                    "`{endpoint}` is not an etcd endpoint: use a URL such as `http://host:2379` or `https://host:2379`"
                 ))
             };
             let Some(host) = host.filter(|host| !host.is_empty()) else {

@@ -155,11 +155,11 @@ fn wrong_namespaces_and_strategies_are_refused(cluster: &Cluster) {
     for (program, said) in [
         (
             stands("namespace => \"a/b\","),
-            "must not be empty or have a slash",
+            "must not be empty or contain a slash",
         ),
         (
             "schedule \"a/b\" {}\n".to_owned(),
-            "must not be empty or have a slash",
+            "must not be empty or contain a slash",
         ),
         (stands("strategy => \"best\","), "strategy"),
     ] {
