@@ -13,6 +13,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
 use setpoint_engine::{DebugOutput, DebugSelection, Engine, EngineOptions, StateFiles};
+use setpoint_host::files::FileError;
 use setpoint_host::state::PrefixLock;
 use setpoint_programs::Assembly;
 use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
@@ -33,7 +34,7 @@ use crate::graphviz::Drawing;
 use crate::known_files::KnownFiles;
 use crate::limits::{raise_open_file_limit, raise_watch_limits};
 use crate::metrics::{Metrics, MetricsServer};
-use crate::prefix::{Prefix, PrefixChoice, WatchedPrefix};
+use crate::prefix::{Owner, Prefix, PrefixChoice, WatchedPrefix};
 use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::requests::{Ended, Requests};
@@ -64,6 +65,8 @@ pub struct AgentOptions {
     pub debug: DebugSelection,
     /// The state directory.
     pub prefix: PrefixChoice,
+    /// Whether the program takes over the state directory of another program.
+    pub replaces: bool,
     /// The store that hosts share. Without one, a file of this host takes its place.
     pub store: Option<EtcdStore>,
     /// The options of a cluster member. They need a store.
@@ -188,7 +191,9 @@ impl Agent {
         let mut engine = std::mem::take(&mut options.engine);
         engine.state = self.setup.state.take();
         engine.exports = Some(machine.export_store());
-        engine.on_event = options.metrics.as_ref().map(Metrics::event_listener);
+        engine.keeps_former_exports = self.setup.leaves_former;
+        let metrics = options.metrics.as_ref().map(Metrics::event_listener);
+        engine.on_event = engine.on_event.take().or(metrics);
         let endpoints = options.store.take();
         let endpoints =
             endpoints.map(|etcd| Arc::new(EtcdEndpoints::new(etcd, NAMESPACE)) as Arc<dyn Endpoints>);
@@ -197,7 +202,13 @@ impl Agent {
             .converge
             .filter(|_| engine.machine.exit_when_converged);
         let joining = Joining::new(endpoints, ends_when_idle_for);
-        let services = services(machine, engine.control.clone(), debug.clone(), joining);
+        let services = services(
+            machine,
+            engine.control.clone(),
+            debug.clone(),
+            joining,
+            !options.only_looks,
+        );
         let kinds: Vec<_> = options.assembly.all_kinds().copied().collect();
         Engine::start(
             engine,
@@ -234,7 +245,7 @@ impl Agent {
             .unzip();
         let all: [Option<Box<dyn Attachment>>; 8] = [
             Some(options.view),
-            Some(Box::new(WatchedPrefix)),
+            boxed((!options.prefix.read_only).then_some(WatchedPrefix)),
             boxed(manager),
             boxed(options.drawing),
             boxed(metrics),
@@ -257,8 +268,10 @@ struct Setup {
     state: Option<StateFiles>,
     listener: Option<UnixListener>,
     known: Option<KnownFiles>,
+    /// The state directory belongs to another program, which keeps what it exports.
+    leaves_former: bool,
     /// Dropping it removes a temporary directory, so it is dropped last.
-    _prefix: Prefix,
+    prefix: Prefix,
 }
 
 impl Setup {
@@ -286,20 +299,74 @@ impl Setup {
         if options.raise_watch_limits {
             raise_watch_limits();
         }
-        let mut state = open_state(&prefix, &machine)?;
-        let mut listener = None;
-        if let Some((socket, file)) = control::listen(&prefix.path, reporter) {
-            state = state.with_guard(file);
-            listener = Some(socket);
-        }
-        Ok(Setup {
-            known: KnownFiles::take_in(&prefix.directory, &machine.host),
+        let mut setup = Setup {
             machine,
             store,
-            state: Some(state),
-            listener,
-            _prefix: prefix,
-        })
+            state: None,
+            listener: None,
+            known: None,
+            leaves_former: false,
+            prefix,
+        };
+        match options.prefix.read_only {
+            true => setup.read()?,
+            false => setup.take(options, reporter)?,
+        }
+        Ok(setup)
+    }
+
+    /// Takes the state directory for this process.
+    fn take(&mut self, options: &AgentOptions, reporter: &Reporter) -> Result<(), Failure> {
+        let Some(directory) = &self.prefix.directory else {
+            return Ok(());
+        };
+        let unusable =
+            |error: &FileError| Failure::wrong("cannot use the state directory").because(error.to_string());
+        let lock = PrefixLock::acquire(directory).map_err(|error| Failure::wrong(error.to_string()))?;
+        let committer = self.machine.host.committer.clone();
+        let mut state =
+            StateFiles::open(directory, lock, committer.clone()).map_err(|error| unusable(&error))?;
+        let own = Owner::of(&options.program);
+        let former = Owner::read(directory).map_err(|error| unusable(&error))?;
+        let is_of_deploys = options.cluster.is_some();
+        match former.filter(|former| own.as_ref() != Some(former) && !options.replaces && !is_of_deploys) {
+            Some(former) => {
+                let (place, former) = (self.prefix.path.display(), former.path().display());
+                reporter.warning(format!(
+                    "the state directory {place} belongs to the program {former}: the run undoes and withdraws none of its resources; \
+                     `--replace` takes the directory over"
+                ));
+                state = state.without_reversals();
+                self.leaves_former = true;
+            }
+            None if options.only_looks || is_of_deploys => {}
+            None => {
+                if let Some(own) = own {
+                    own.write(directory, &committer)
+                        .map_err(|error| unusable(&error))?;
+                }
+            }
+        }
+        if let Some((socket, file)) = control::listen(&self.prefix.path, reporter) {
+            state = state.with_guard(file);
+            self.listener = Some(socket);
+        }
+        self.known = KnownFiles::take_in(directory, &self.machine.host);
+        self.state = Some(state);
+        Ok(())
+    }
+
+    /// Reads the state directory, which another process may be using.
+    fn read(&mut self) -> Result<(), Failure> {
+        let Some(directory) = &self.prefix.directory else {
+            return Ok(());
+        };
+        let committer = self.machine.host.committer.clone();
+        let state = StateFiles::reading(directory, committer);
+        self.state = state
+            .map_err(|error| Failure::wrong("cannot read the state directory").because(error.to_string()))?;
+        KnownFiles::look_into(directory, &self.machine.host);
+        Ok(())
     }
 
     /// Saves what this process knows about files for the next one.
@@ -314,12 +381,6 @@ impl Setup {
         });
         let _ = ended.recv_timeout(LEAVE_WITHIN);
     }
-}
-
-fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Failure> {
-    let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::wrong(error.to_string()))?;
-    StateFiles::open(&prefix.directory, lock, machine.host.committer.clone())
-        .map_err(|error| Failure::wrong("cannot use the state directory").because(error))
 }
 
 /// The attachments of a run.

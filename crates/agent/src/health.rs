@@ -12,7 +12,7 @@ pub enum Health {
     /// Nothing is under way here, but something waits for what is outside this machine.
     WaitingForHost,
     /// Something is wrong that may not be repaired.
-    WouldRepair,
+    WouldChange,
     /// Everything is as it should be.
     Right,
 }
@@ -28,7 +28,7 @@ impl Health {
             waiting_for_host,
             unresponsive,
             conflict,
-            would_repair,
+            would_change,
             finishing,
             running,
             waiting,
@@ -42,8 +42,8 @@ impl Health {
             Health::UnderWay
         } else if blocked + waiting_for_host > 0 {
             Health::WaitingForHost
-        } else if would_repair > 0 {
-            Health::WouldRepair
+        } else if would_change > 0 {
+            Health::WouldChange
         } else {
             Health::Right
         }
@@ -56,7 +56,7 @@ impl Health {
             Health::Wrong => format!("wrong: {text}"),
             Health::UnderWay => format!("under way: {text}"),
             Health::WaitingForHost => format!("waiting for another machine: {text}"),
-            Health::WouldRepair => format!("not right, and nothing is repaired: {text}"),
+            Health::WouldChange => format!("not right, and nothing is repaired: {text}"),
             Health::Right => format!("right: {}", resources(counts.right)),
         }
     }
@@ -71,7 +71,7 @@ pub fn standing_text(standing: Standing) -> &'static str {
         Standing::WaitingForHost => "waiting for something outside this machine",
         Standing::Unresponsive => "unresponsive",
         Standing::Conflict => "undone by something else",
-        Standing::WouldRepair => "would be repaired",
+        Standing::WouldChange => "would be repaired",
         Standing::Finishing => "finishing",
         Standing::Running => "running",
         Standing::Waiting => "waiting",

@@ -18,13 +18,27 @@ impl KnownFiles {
     /// Takes in what an earlier process has found out since the start of the machine.
     pub(crate) fn take_in(prefix: &StateDirectory, host: &Host) -> Option<KnownFiles> {
         let directory = prefix.subdirectory("engine").ok()?;
+        KnownFiles::read(&directory, host)
+    }
+
+    /// The same for a process that leaves nothing.
+    pub(crate) fn look_into(prefix: &StateDirectory, host: &Host) {
+        if let Ok(Some(directory)) = prefix.find("engine") {
+            KnownFiles::read(&directory, host);
+        }
+    }
+
+    fn read(directory: &StateDirectory, host: &Host) -> Option<KnownFiles> {
         let start = setpoint_host::start_of_the_machine()?;
         if let Ok(Some(stored)) = directory.read_versioned(NAME)
             && stored.version == VERSION
         {
             host.verified.take_in(&stored.payload, &start);
         }
-        Some(KnownFiles { directory, start })
+        Some(KnownFiles {
+            directory: directory.clone(),
+            start,
+        })
     }
 
     /// Leaves what is known for a later process.

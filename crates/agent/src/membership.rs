@@ -346,7 +346,7 @@ impl Reporting {
             _ if taken.is_none() && !has_own_program => Standing::NoProgram,
             _ if !is_there || summary.new_graph => Standing::UnderWay,
             Health::Right => Standing::Right,
-            Health::WouldRepair => Standing::NotRepaired,
+            Health::WouldChange => Standing::NotRepaired,
             Health::Wrong => Standing::Failing,
             Health::UnderWay | Health::WaitingForHost => Standing::UnderWay,
         };

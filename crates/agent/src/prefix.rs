@@ -1,10 +1,12 @@
 //! The state directory of an agent.
 
+mod owner;
 mod watched;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+pub(crate) use owner::Owner;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::{StateDirectory, StateError};
 use setpoint_programs::environment;
@@ -20,6 +22,8 @@ pub struct PrefixChoice {
     pub temporary: bool,
     /// A temporary one if the other one cannot be made.
     pub or_temporary: bool,
+    /// The directory is only read, also while another process uses it. It need not exist.
+    pub read_only: bool,
 }
 
 /// A state directory that exists, and that other users cannot write in.
@@ -27,8 +31,8 @@ pub struct PrefixChoice {
 pub struct Prefix {
     /// Absolute.
     pub path: PathBuf,
-    /// The same, open.
-    pub directory: StateDirectory,
+    /// The same, open. None if the directory is only read and does not exist.
+    pub directory: Option<StateDirectory>,
     temporary: bool,
 }
 
@@ -38,11 +42,14 @@ impl Prefix {
         if choice.temporary {
             return Prefix::temporary(hostname);
         }
+        if choice.read_only {
+            return Prefix::reading(choice.path.clone());
+        }
         let path = Prefix::place(choice.path.clone())?;
         match open(&path) {
             Ok(directory) => Ok(Prefix {
                 path: directory.path().as_path().to_path_buf(),
-                directory,
+                directory: Some(directory),
                 temporary: false,
             }),
             // One that is not to be trusted is never passed over in silence.
@@ -51,6 +58,28 @@ impl Prefix {
                 .because(error)
                 .hint("`--state-dir DIR` or `--tmp-state-dir` chooses another one")),
         }
+    }
+
+    /// The directory of a process that only reads it.
+    fn reading(given: Option<PathBuf>) -> Result<Prefix, Failure> {
+        let path = Prefix::place(given)?;
+        let unusable = |error: &dyn std::fmt::Display| {
+            Failure::wrong(format!(
+                "cannot read the state directory {}: {error}",
+                path.display()
+            ))
+        };
+        let absolute = AbsolutePath::new(&path).map_err(|error| unusable(&error))?;
+        let directory = match StateDirectory::open_existing(&absolute) {
+            Ok(directory) => Some(directory),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(unusable(&error)),
+        };
+        Ok(Prefix {
+            path,
+            directory,
+            temporary: false,
+        })
     }
 
     /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
@@ -79,7 +108,7 @@ impl Prefix {
         match open(&path) {
             Ok(directory) => Ok(Prefix {
                 path,
-                directory,
+                directory: Some(directory),
                 temporary: true,
             }),
             Err(error) => Err(Failure::wrong("cannot use the temporary state directory")

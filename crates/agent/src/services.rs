@@ -32,6 +32,7 @@ pub(crate) fn services(
     control: Control,
     debug: Arc<DebugOutput>,
     joining: Joining,
+    writable: bool,
 ) -> Services {
     let host = &machine.host;
     let exit = ProgramExit::new(move |code| control.exit(ExitReason::Requested(code)));
@@ -40,7 +41,7 @@ pub(crate) fn services(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: machine.hostname.clone(),
         debug,
-        writable: true,
+        writable,
         committer: host.committer.clone(),
         verified: host.verified.clone(),
         processes: host.processes.clone(),

@@ -1,4 +1,4 @@
-//! What commands have in common on the command line.
+//! Arguments that several commands share.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) enum LanguageArgument {
     Yaml,
 }
 
-/// Which program, and how it is compiled.
+/// The program, and the options of its compilation.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProgramArguments {
     /// Program (`.mcl`), model (`.cf`), graph (`.yaml`), or its directory
@@ -74,7 +74,7 @@ pub(crate) struct ProgramArguments {
 impl ProgramArguments {
     /// Parses the arguments into the program that the user names.
     pub(crate) fn parse(&self, output: &Output) -> Result<ProgramInput, Failure> {
-        let hostname = checked_hostname(self.hostname.as_deref())?;
+        let hostname = hostname_argument(self.hostname.as_deref())?;
         self.later.check(output);
         let (argument, said) = self.argument()?;
         let language = match self.lang {
@@ -139,7 +139,7 @@ pub(crate) fn compile_options(
     })
 }
 
-/// Where modules from elsewhere are for somebody who only looks: as given, as the environment says, or below the usual prefix.
+/// The directory of remote modules for a command that fetches none: as given, from the environment, or below the usual state directory.
 pub(crate) fn modules_directory(given: Option<&str>) -> Result<Option<String>, Failure> {
     match given
         .map(str::to_owned)
@@ -173,7 +173,7 @@ fn absolute_directory(directory: &str) -> Result<String, Failure> {
 }
 
 /// A name of this host that was given, if it can be one; else the machine's.
-pub(crate) fn checked_hostname(given: Option<&str>) -> Result<String, Failure> {
+pub(crate) fn hostname_argument(given: Option<&str>) -> Result<String, Failure> {
     let Some(name) = given else {
         return Ok(system_hostname());
     };
@@ -193,7 +193,7 @@ pub(crate) fn checked_hostname(given: Option<&str>) -> Result<String, Failure> {
     )))
 }
 
-/// What is done about modules from elsewhere.
+/// The policy for remote modules.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModuleArguments {
     /// Download missing modules with git

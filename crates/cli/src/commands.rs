@@ -1,10 +1,12 @@
 //! The commands: one file each, and the list of them.
 
+mod apply;
 mod cf;
 mod check;
 mod completions;
 mod debug;
 mod deploy;
+mod diff;
 mod disk;
 mod docs;
 mod events;
@@ -17,12 +19,14 @@ mod lsp;
 mod members;
 mod modules;
 mod pause;
+mod plan;
 mod recheck;
 mod reload;
 mod removed_host;
 mod rights;
 mod run;
 mod setup;
+mod show;
 mod status;
 mod switches;
 
@@ -59,6 +63,10 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
+    Plan(Box<plan::Arguments>),
+    Apply(Box<apply::Arguments>),
+    Show(show::Arguments),
+    Diff(Box<diff::Arguments>),
     Deploy(Box<deploy::Arguments>),
     Keys(keys::Arguments),
     Rights(rights::Arguments),
@@ -88,7 +96,10 @@ enum Command {
 
 /// Headings of the commands in `setpoint --help`.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Apply programs", &["run", "deploy"]),
+    (
+        "Apply programs",
+        &["run", "plan", "apply", "show", "diff", "deploy"],
+    ),
     (
         "Control the running agent",
         &[
@@ -197,6 +208,10 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Cf(arguments) => cf::run(session, &arguments),
         Command::Fmt(arguments) => fmt::run(output, &arguments),
         Command::Modules(arguments) => modules::run(session, &arguments),
+        Command::Plan(arguments) => plan::run(session, &arguments),
+        Command::Apply(arguments) => apply::run(session, &arguments),
+        Command::Diff(arguments) => diff::run(session, &arguments),
+        Command::Show(arguments) => show::run(session, &arguments),
         Command::Docs(arguments) => docs::run(session, &arguments),
         Command::Lsp(arguments) => lsp::run(session, &arguments),
         Command::Explain(arguments) => explain::run(output, &arguments),
@@ -236,8 +251,6 @@ fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
 
 /// Commands that are planned or that older programs have, with what does part of it today.
 const NOT_YET: &[(&str, &str)] = &[
-    ("plan", "`setpoint run --once --noop` says what would be changed"),
-    ("apply", "`setpoint run --once` makes the machine right and ends"),
     ("why", "`setpoint run -v` says why each resource is looked at"),
     ("top", ""),
     ("simulate", ""),

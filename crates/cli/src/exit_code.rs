@@ -35,7 +35,7 @@ pub(crate) fn of_health(health: Health) -> u8 {
     match health {
         Health::Wrong => WRONG,
         Health::UnderWay | Health::WaitingForHost => UNDER_WAY,
-        Health::WouldRepair => CHANGED,
+        Health::WouldChange => CHANGED,
         Health::Right => DONE,
     }
 }

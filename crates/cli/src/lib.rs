@@ -18,6 +18,7 @@ mod attachment_arguments;
 mod commands;
 mod desired;
 pub mod exit_code;
+mod first_program;
 mod headings;
 mod later;
 mod output;

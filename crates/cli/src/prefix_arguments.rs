@@ -7,7 +7,9 @@ use setpoint_agent::control::client::Client;
 use setpoint_agent::prefix::{Prefix, PrefixChoice};
 use setpoint_programs::environment;
 use setpoint_programs::failure::Failure;
+use setpoint_programs::program_input::is_code;
 
+use crate::arguments::ProgramArguments;
 use crate::headings;
 
 /// The state directory.
@@ -28,16 +30,30 @@ pub(crate) struct PrefixArguments {
     /// Use a temporary state directory if the other one cannot be created
     #[arg(long = "allow-tmp-state-dir", alias = "allow-tmp-prefix", help_heading = headings::RUN, hide_short_help = true)]
     allow_tmp_prefix: bool,
+
+    /// Take over the state directory of another program
+    ///
+    /// Without it, the run undoes no resources that the other program managed, and withdraws none of its exports.
+    #[arg(long, help_heading = headings::RUN, hide_short_help = true)]
+    replace: bool,
 }
 
 impl PrefixArguments {
-    /// The state directory that they name.
-    pub(crate) fn choice(&self) -> PrefixChoice {
+    /// The state directory that they name. Code on the command line and standard input have a temporary one, unless one is named.
+    pub(crate) fn choice(&self, program: &ProgramArguments) -> PrefixChoice {
+        let is_named = self.prefix.is_some() || environment::variable("STATE_DIR").is_some();
+        let is_code = program.words().last().is_some_and(|argument| is_code(argument));
         PrefixChoice {
+            read_only: false,
             path: self.prefix.clone(),
-            temporary: self.tmp_prefix,
+            temporary: self.tmp_prefix || is_code && !is_named,
             or_temporary: self.allow_tmp_prefix,
         }
+    }
+
+    /// Whether the program takes over the state directory of another program.
+    pub(crate) fn replaces(&self) -> bool {
+        self.replace
     }
 
     /// The directory that the command line names.

@@ -1,4 +1,4 @@
-//! A run: what a kind is given for one `check_apply`, and what it says back.
+//! A run: the context and the outcome of one `check_apply`.
 //!
 //! Each difference goes through [`Apply::drift`], which records it and answers whether to repair it now. So check,
 //! plan and repair are one code path and cannot disagree.
@@ -11,11 +11,15 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use crate::batch::Batch;
+use crate::foresight::Foresight;
 use crate::secrets::Secrets;
 use crate::sensitivity::Sensitivity;
-use crate::{Cancellation, Drift, DriftValue, Failure, Handle, Level, MemberRequest, Received, Sends, Sent};
+use crate::{
+    Cancellation, Drift, DriftValue, Effect, Failure, Foreseen, Handle, Identity, Level, MemberRequest, Need,
+    Permits, Received, ResourceName, Sends, Sent,
+};
 
-/// What the engine knows before a run.
+/// The input of a run.
 pub struct RunInput<'a> {
     /// The resource's handle.
     pub handle: &'a Handle,
@@ -23,15 +27,15 @@ pub struct RunInput<'a> {
     pub repair: bool,
     /// Whether the resource is what undoes one that left the program: nobody can set other parameters of it.
     pub undoes: bool,
-    /// Whose notifications wait.
+    /// The senders of pending notifications.
     pub refresh: &'a [ResourceId],
     /// All parameters that are received.
     pub received: &'a [Received],
     /// What members receive, sorted by their identity; those that receive nothing are not in it.
     pub members: &'a [MemberRequest],
-    /// How the run is told to stop.
+    /// The signal to stop.
     pub cancellation: &'a Cancellation,
-    /// Who hears of things while they happen.
+    /// The listener that gets drift and messages during the run.
     pub observer: &'a dyn Observer,
 }
 
@@ -52,10 +56,10 @@ pub trait Observer: Send + Sync {
     fn log(&self, _member: Option<&ResourceId>, _level: Level, _message: &str) {}
 }
 
-/// What a run left behind.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What was found wrong, in order. Empty: *ok*.
+    /// The drift found, in order. Empty: *ok*.
     pub drifts: Vec<Drift>,
     /// What was published, if anything.
     pub sent: Option<Sent>,
@@ -69,6 +73,14 @@ pub struct Outcome {
     pub watch_anew: bool,
     /// Why nothing could be repaired although it was allowed: the run failed with this, whatever it answered.
     pub refused: Option<Failure>,
+    /// Things that it would create and its identities do not name.
+    pub creates: Vec<Identity>,
+    /// Things that it did not find, and that no earlier resource creates.
+    pub missing: Vec<Identity>,
+    /// Things that it needs, and that an earlier resource would create or may bring.
+    pub needs: Vec<Need>,
+    /// Why it cannot be said what it would do.
+    pub doubt: Option<String>,
 }
 
 /// The context of one run.
@@ -76,6 +88,12 @@ pub struct Apply<'a> {
     input: RunInput<'a>,
     /// Of which member of the resource it is, if it is of one.
     member: Option<&'a ResourceId>,
+    /// The resource whose run it is, also where this is the part of a member.
+    head: &'a ResourceId,
+    /// The planned world, in a plan.
+    foresight: Option<&'a Foresight>,
+    /// The permitted repairs; none permits all.
+    permits: Option<&'a Permits>,
     schema: Option<&'static KindSchema>,
     sensitivity: Sensitivity,
     secrets: Secrets,
@@ -102,6 +120,9 @@ impl<'a> Apply<'a> {
     #[must_use]
     pub fn new(input: RunInput<'a>) -> Apply<'a> {
         Apply {
+            head: input.handle.id(),
+            foresight: None,
+            permits: None,
             input,
             member: None,
             schema: None,
@@ -119,6 +140,20 @@ impl<'a> Apply<'a> {
     #[must_use]
     pub(crate) fn in_batch(mut self, batch: &'a Batch) -> Apply<'a> {
         self.batch = Some(batch);
+        self
+    }
+
+    /// Nothing is repaired, and this is known of what earlier resources would create.
+    #[must_use]
+    pub(crate) fn foreseeing(mut self, foresight: Option<&'a Foresight>) -> Apply<'a> {
+        self.foresight = foresight;
+        self
+    }
+
+    /// Only this may be repaired.
+    #[must_use]
+    pub(crate) fn permitted(mut self, permits: Option<&'a Permits>) -> Apply<'a> {
+        self.permits = permits;
         self
     }
 
@@ -196,8 +231,96 @@ impl<'a> Apply<'a> {
         want: impl Into<DriftValue>,
     ) -> bool {
         let field = field.into();
-        let (was_secret, is_secret) = self.is_secret(&field);
-        self.report(field, was_secret, is_secret, is.into(), want.into())
+        let secrecy = self.is_secret(&field);
+        self.report(Effect::Change, field, secrecy, is.into(), want.into(), Vec::new())
+    }
+
+    /// The same as [`Apply::drift`] for the field that says whether the resource exists at all: it is created if it
+    /// is absent, and removed if it must be absent.
+    #[must_use = "it answers whether to repair"]
+    pub fn existence(
+        &mut self,
+        field: impl Into<Cow<'static, str>>,
+        is: impl Into<DriftValue>,
+        want: impl Into<DriftValue>,
+    ) -> bool {
+        let (is, want) = (is.into(), want.into());
+        let effect = match (&is, &want) {
+            (DriftValue::Absent, _) => Effect::Create,
+            (_, DriftValue::Absent) => Effect::Remove,
+            _ => Effect::Change,
+        };
+        self.before_first_repair();
+        let field = field.into();
+        let secrecy = self.is_secret(&field);
+        self.report(effect, field, secrecy, is, want, Vec::new())
+    }
+
+    /// The resource does not exist, and is created with these attributes. They are shown, and not compared.
+    #[must_use = "it answers whether to repair"]
+    pub fn create(&mut self, attributes: Vec<(&'static str, DriftValue)>) -> bool {
+        self.before_first_repair();
+        self.report_new("state", "exists".into(), attributes)
+    }
+
+    /// The same for a resource that only [`Apply::replace`] creates (see [`Apply::drift_for_replacement`]), told of this field.
+    #[must_use = "it answers whether to repair"]
+    pub fn create_for_replacement(
+        &mut self,
+        field: &'static str,
+        want: impl Into<DriftValue>,
+        attributes: Vec<(&'static str, DriftValue)>,
+    ) -> bool {
+        self.report_new(field, want.into(), attributes)
+    }
+
+    fn report_new(
+        &mut self,
+        field: &'static str,
+        want: DriftValue,
+        attributes: Vec<(&'static str, DriftValue)>,
+    ) -> bool {
+        let shown = attributes.into_iter().map(|(name, value)| {
+            let (_, is_secret) = self.is_secret(name);
+            (
+                name,
+                self.redact(value, is_secret && self.place_of(name).is_some()),
+            )
+        });
+        let attributes = shown.collect();
+        let secrecy = match field {
+            "state" => (false, false),
+            field => self.is_secret(field),
+        };
+        self.report(
+            Effect::Create,
+            field.into(),
+            secrecy,
+            DriftValue::Absent,
+            want,
+            attributes,
+        )
+    }
+
+    /// The resource exists as `is`, and is removed.
+    #[must_use = "it answers whether to repair"]
+    pub fn remove(&mut self, is: impl Into<DriftValue>) -> bool {
+        self.existence("state", is, DriftValue::Absent)
+    }
+
+    /// Something is done rather than changed: a command, a reload, a message. `because` says why, and `what` is its object.
+    #[must_use = "it answers whether to do it"]
+    pub fn act(
+        &mut self,
+        effect: Effect,
+        field: impl Into<Cow<'static, str>>,
+        because: impl Into<DriftValue>,
+        what: impl Into<DriftValue>,
+    ) -> bool {
+        self.before_first_repair();
+        let field = field.into();
+        let secrecy = self.is_secret(&field);
+        self.report(effect, field, secrecy, because.into(), what.into(), Vec::new())
     }
 
     /// The same as [`Apply::drift`] for a field whose value is that of a parameter with another name: it is as secret as that.
@@ -210,8 +333,15 @@ impl<'a> Apply<'a> {
         want: impl Into<DriftValue>,
     ) -> bool {
         self.before_first_repair();
-        let (was_secret, is_secret) = self.is_secret(parameter);
-        self.report(field.into(), was_secret, is_secret, is.into(), want.into())
+        let secrecy = self.is_secret(parameter);
+        self.report(
+            Effect::Change,
+            field.into(),
+            secrecy,
+            is.into(),
+            want.into(),
+            Vec::new(),
+        )
     }
 
     /// A difference that was recorded is repaired, whatever becomes of the run.
@@ -231,35 +361,48 @@ impl<'a> Apply<'a> {
 
     fn report(
         &mut self,
+        effect: Effect,
         field: Cow<'static, str>,
-        was_secret: bool,
-        is_secret: bool,
+        (was_secret, is_secret): (bool, bool),
         is: DriftValue,
         want: DriftValue,
+        attributes: Vec<(&'static str, DriftValue)>,
     ) -> bool {
-        // A value may have come into a field that is not its own.
-        let holds_secret = |value: &DriftValue| match value {
-            DriftValue::Text(text) => self.secrets.hide(text).is_some(),
-            DriftValue::Content { text: Some(text), .. } => self.secrets.hide(text).is_some(),
-            DriftValue::Absent | DriftValue::Content { text: None, .. } | DriftValue::Sensitive => false,
-        };
-        let redact = |value: DriftValue, secret: bool| match value {
-            DriftValue::Absent => DriftValue::Absent,
-            value if secret || holds_secret(&value) => DriftValue::Sensitive,
-            value => value,
-        };
         let repaired = self.input.repair && self.outcome.refused.is_none();
-        let drift = Drift {
+        let mut drift = Drift {
             member: self.member.cloned(),
-            is: redact(is, was_secret),
-            want: redact(want, is_secret),
+            effect,
+            is: self.redact(is, was_secret),
+            want: self.redact(want, is_secret),
             field,
+            attributes,
             repaired,
             is_done: false,
         };
+        if let Some(permits) = self.permits.filter(|_| drift.repaired) {
+            let id = self.member.unwrap_or(self.head);
+            self.outcome.refused = permits.check(id, &drift).err();
+            drift.repaired = self.outcome.refused.is_none();
+        }
+        let repaired = drift.repaired;
         self.input.observer.drift(&drift);
         self.outcome.drifts.push(drift);
         repaired
+    }
+
+    /// A value as it can be shown. A sensitive value may have come into a field that is not its own.
+    fn redact(&self, value: DriftValue, is_secret: bool) -> DriftValue {
+        let holds_secret = match &value {
+            DriftValue::Text(text) | DriftValue::Content { text: Some(text), .. } => {
+                self.secrets.hide(text).is_some()
+            }
+            DriftValue::Content { text: None, .. } | DriftValue::Sensitive => false,
+            DriftValue::Absent | DriftValue::Unknown(_) => return value,
+        };
+        match is_secret || holds_secret {
+            true => DriftValue::Sensitive,
+            false => value,
+        }
     }
 
     /// Replaces a file as the last thing that the run repairs. The temporary file is written here; the new contents are put
@@ -418,6 +561,54 @@ impl<'a> Apply<'a> {
         self.outcome.sent = Some(Sent { keys, is_final });
     }
 
+    /// Whether nothing is repaired at all, and the run says what the run that repairs would do.
+    #[must_use]
+    pub fn is_plan(&self) -> bool {
+        self.foresight.is_some()
+    }
+
+    /// Whether something that was not found will be there when this resource runs, because an earlier one creates it. Only where
+    /// nothing is repaired; a run that repairs comes after what it needs.
+    pub fn foresees(&mut self, identity: &Identity, what: impl Into<String>) -> bool {
+        let Some(foresight) = self.foresight else {
+            return false;
+        };
+        let (by, is_certain) = match foresight.asks(self.head, identity) {
+            Foreseen::No => {
+                self.outcome.missing.push(identity.clone());
+                return false;
+            }
+            Foreseen::Created(by) => (by, true),
+            Foreseen::Perhaps(by) => (by, false),
+        };
+        let what = what.into();
+        let needs = &mut self.outcome.needs;
+        if !needs.iter().any(|need| need.what == what) {
+            needs.push(Need {
+                what,
+                by: ResourceName::from(&by),
+                is_certain,
+            });
+        }
+        true
+    }
+
+    /// The run would create this, and the identities of the resource do not name it.
+    pub fn would_create(&mut self, identity: Identity) {
+        if self.foresight.is_some() {
+            self.outcome.creates.push(identity);
+        }
+    }
+
+    /// An answer of the machine can change when earlier resources have run. In a plan, if one of them would change something, the
+    /// reason is kept, as a part of a sentence: ``runs if `sshd -t` then succeeds``.
+    pub fn doubt(&mut self, why: impl FnOnce() -> String) {
+        let is_after_changes = |foresight: &Foresight| foresight.moved_before(self.head).is_some();
+        if self.foresight.is_some_and(is_after_changes) {
+            self.outcome.doubt.get_or_insert_with(why);
+        }
+    }
+
     /// How the run is told to stop.
     #[must_use]
     pub fn cancellation(&self) -> &'a Cancellation {
@@ -479,6 +670,9 @@ impl<'a> Apply<'a> {
             observer: self.input.observer,
         });
         part.member = Some(id);
+        part.head = self.head;
+        part.foresight = self.foresight;
+        part.permits = self.permits;
         part.batch = self.batch;
         part.writer = self.writer.clone();
         part.prepared = self.prepared;
@@ -529,6 +723,10 @@ impl Drop for MemberApply<'_> {
         self.outcome.sent_by_members.extend(member.zip(part.sent));
         self.outcome.sent_by_members.extend(part.sent_by_members);
         self.outcome.failed_members.extend(part.failed_members);
+        self.outcome.creates.extend(part.creates);
+        self.outcome.missing.extend(part.missing);
+        self.outcome.needs.extend(part.needs);
+        self.outcome.doubt = self.outcome.doubt.take().or(part.doubt);
         self.outcome.restart_interval |= part.restart_interval;
         self.outcome.watch_anew |= part.watch_anew;
         if self.outcome.refused.is_none() {

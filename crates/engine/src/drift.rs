@@ -3,8 +3,28 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use setpoint_graph::ResourceId;
 use setpoint_value::Value;
+
+/// How a repair changes the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// The resource does not exist, and is created.
+    Create,
+    /// A field of the resource has another value, or the resource is replaced.
+    Change,
+    /// The resource exists, and is removed.
+    Remove,
+    /// A command runs, or a message is sent.
+    Run,
+    /// A service reloads its configuration.
+    Reload,
+    /// A service restarts.
+    Restart,
+}
 
 /// One difference between what is and what shall be. Sensitive values are redacted before one exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,10 +33,14 @@ pub struct Drift {
     pub member: Option<ResourceId>,
     /// The field of the kind's documentation.
     pub field: Cow<'static, str>,
+    /// The effect of a repair.
+    pub effect: Effect,
     /// What was found.
     pub is: DriftValue,
     /// What shall be.
     pub want: DriftValue,
+    /// Further properties of a resource that is created, by name: shown, and not compared.
+    pub attributes: Vec<(&'static str, DriftValue)>,
     /// Whether the run was allowed to repair it.
     pub repaired: bool,
     /// Whether it is repaired even if the run fails later.
@@ -34,17 +58,24 @@ const LONGEST_DIFFERENCE: usize = 60;
 
 impl Drift {
     /// How two texts differ, in the form of `diff -u` without its head: a few lines around each change, and no more than can be read.
-    /// None when one of the two is no text, or is not shown.
+    /// All lines of a new text are new. None when one of the two is no text, or is not shown.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
-        let (Some(is), Some(want)) = (self.is.shown_content(), self.want.shown_content()) else {
-            return None;
+        let text = |value: &DriftValue| match value {
+            DriftValue::Content { text, .. } => text.clone(),
+            _ => None,
+        };
+        let (is, want) = match (&self.is, &self.want) {
+            (DriftValue::Absent, want) => (String::new(), text(want)?),
+            (is, want) => (text(is)?, text(want)?),
         };
         let difference = similar::TextDiff::configure()
             .timeout(std::time::Duration::from_millis(100))
-            .diff_lines(is, want);
+            .diff_lines(&is, &want);
         let text = difference.unified_diff().context_radius(2).to_string();
-        let mut lines: Vec<&str> = text.lines().collect();
+        // The place of a change says nothing where there was no text.
+        let head = usize::from(self.is == DriftValue::Absent);
+        let mut lines: Vec<&str> = text.lines().skip(head).collect();
         let more = lines.len().saturating_sub(LONGEST_DIFFERENCE);
         lines.truncate(LONGEST_DIFFERENCE);
         let mut shown = lines.join("\n");
@@ -73,6 +104,8 @@ pub enum DriftValue {
         /// The bytes as text, when they are few and printable.
         text: Option<String>,
     },
+    /// Not known before something else has run. The text says what: `known after exec[token] has run`.
+    Unknown(String),
     /// Not to be shown.
     Sensitive,
 }
@@ -110,13 +143,6 @@ impl DriftValue {
         }
     }
 
-    fn shown_content(&self) -> Option<&str> {
-        match self {
-            DriftValue::Content { text, .. } => text.as_deref(),
-            DriftValue::Absent | DriftValue::Text(_) | DriftValue::Sensitive => None,
-        }
-    }
-
     /// Permission bits, as four octal digits.
     #[must_use]
     pub fn mode(bits: u32) -> DriftValue {
@@ -128,7 +154,7 @@ impl fmt::Display for DriftValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DriftValue::Absent => f.write_str("(absent)"),
-            DriftValue::Text(text) => f.write_str(text),
+            DriftValue::Text(text) | DriftValue::Unknown(text) => f.write_str(text),
             DriftValue::Content {
                 text: Some(text),
                 size,
@@ -194,8 +220,10 @@ mod tests {
         let drift = Drift {
             member: None,
             field: "content".into(),
+            effect: Effect::Change,
             is,
             want,
+            attributes: Vec::new(),
             repaired: false,
             is_done: false,
         };
@@ -218,13 +246,11 @@ mod tests {
     #[test]
     fn what_is_no_text_or_not_to_be_seen_has_no_difference() {
         let text = || DriftValue::content(b"text\n");
-        for other in [
-            DriftValue::Sensitive,
-            DriftValue::Absent,
-            DriftValue::content(b"\0"),
-        ] {
+        for other in [DriftValue::Sensitive, DriftValue::content(b"\0")] {
             assert_eq!(difference(text(), other.clone()), None);
             assert_eq!(difference(other, text()), None);
         }
+        assert_eq!(difference(text(), DriftValue::Absent), None);
+        assert_eq!(difference(DriftValue::Absent, text()).as_deref(), Some("+text"));
     }
 }

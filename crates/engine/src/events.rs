@@ -4,6 +4,7 @@
 //! engine never waits for a consumer, and one that is too slow gets a [`EventKind::Gap`] in place of what it missed.
 //! Nothing sensitive is in an event: values are redacted before one exists.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use setpoint_graph::ResourceId;
 use tokio::sync::broadcast;
 
-use crate::Level;
+use crate::{Effect, Level, Need, Unsure};
 
 /// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +70,23 @@ impl Event {
             format!("{{\"event\":\"gap\",\"lost\":1,\"error\":\"{error}\"}}")
         })
     }
+}
+
+/// The forecast for a run with repairs, from a run without.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunForeseen {
+    /// Why it cannot be said what the run would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<Unsure>,
+    /// Things that it needs, and that an earlier resource would create or may bring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+    /// Whose repairs would notify it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notified_by: Vec<ResourceName>,
+    /// The forecast holds only until this resource has run, because it can bring anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<ResourceName>,
 }
 
 /// Kind and name of a resource.
@@ -160,13 +178,24 @@ pub enum EventKind {
     Drift {
         /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
+        /// The effect of a repair.
+        effect: Effect,
+        /// Whether the resource was in its state before, and a watch reported the change.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        later: bool,
         /// What was found.
         is: Arc<str>,
         /// What shall be.
         want: Arc<str>,
+        /// Whether the value is not known yet. Then `want` says when it will be.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unknown: bool,
         /// How two texts differ, as `diff -u` shows it, if they are not too long; where one of them is not to be seen, nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<Arc<str>>,
+        /// Further properties of a resource that is created, by name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        attributes: BTreeMap<Arc<str>, Arc<str>>,
     },
     /// The run may repair the drift that was told last, and tries. It does not come where repairs are forbidden.
     #[serde(rename = "repairing")]
@@ -179,6 +208,11 @@ pub enum EventKind {
     Repaired {
         /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
+        /// The effect of the repair.
+        effect: Effect,
+        /// Whether the resource was in its state before, and a watch reported the change.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        later: bool,
         /// What was found.
         is: Arc<str>,
         /// What it is now.
@@ -189,6 +223,8 @@ pub enum EventKind {
     NotRepaired {
         /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
+        /// The effect of the repair.
+        effect: Effect,
         /// What was found.
         is: Arc<str>,
         /// What shall be.
@@ -212,6 +248,9 @@ pub enum EventKind {
         /// Why it failed, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<str>>,
+        /// Only where nothing is repaired: what follows from the other resources of the program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        foreseen: Option<Box<RunForeseen>>,
     },
     /// It could not be brought into its state. It is applied as part of `group`, whose run has failed because of that.
     #[serde(rename = "member failed")]
@@ -470,6 +509,8 @@ pub enum RunSummary {
     Failed,
     /// It waits for something outside this machine.
     Waiting,
+    /// Nothing was repaired, and it cannot be said what a repair would do before an earlier resource has run.
+    Unsure,
 }
 
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -585,15 +626,19 @@ mod tests {
             7,
             EventKind::Drift {
                 field: "mode".into(),
+                effect: Effect::Change,
+                later: false,
                 is: "0600".into(),
                 want: "0644".into(),
+                unknown: false,
                 diff: None,
+                attributes: BTreeMap::new(),
             },
         );
         let json = drift.to_json();
         assert_eq!(
             json,
-            r#"{"event":"drift","field":"mode","is":"0600","want":"0644","time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
+            r#"{"event":"drift","field":"mode","effect":"change","is":"0600","want":"0644","time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
         );
         assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), drift);
         assert!(json.starts_with(&format!("{{\"event\":\"{}\"", drift.what.name())));

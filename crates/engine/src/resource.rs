@@ -15,6 +15,7 @@ use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::foresight::Brings;
 use crate::secrets::Secrets;
 use crate::sensitivity::Sensitivity;
 use crate::{Apply, Claim, Failure, Grouping, Handle, Identity, LogLine, Members, Relations, Wanted, Watch};
@@ -36,6 +37,10 @@ pub struct KindSpec {
     pub reads_back: bool,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
+    /// The things that a run can create besides the resource.
+    pub brings: Brings,
+    /// Parameters on which nothing else depends. While one has no value, a plan still judges the rest of the resource.
+    pub independent: &'static [&'static str],
     /// How what it does is told; none for a kind whose drift is told field by field.
     pub action: Option<ActionWords>,
 }
@@ -65,6 +70,8 @@ impl KindSpec {
             inquires: false,
             reads_back: false,
             background: None,
+            brings: Brings::Itself,
+            independent: &[],
             action: None,
         }
     }
@@ -94,6 +101,20 @@ impl KindSpec {
     #[must_use]
     pub const fn with_action(mut self, done: &'static str, would: &'static str) -> KindSpec {
         self.action = Some(ActionWords { done, would });
+        self
+    }
+
+    /// The things that a run can create besides the resource.
+    #[must_use]
+    pub const fn bringing(mut self, brings: Brings) -> KindSpec {
+        self.brings = brings;
+        self
+    }
+
+    /// While one of these parameters has no value, a plan still judges the rest of the resource.
+    #[must_use]
+    pub const fn with_independent(mut self, parameters: &'static [&'static str]) -> KindSpec {
+        self.independent = parameters;
         self
     }
 

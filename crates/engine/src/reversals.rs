@@ -31,6 +31,10 @@ pub(crate) struct Reversals {
     engine: StateDirectory,
     opened: Mutex<Option<StateDirectory>>,
     committer: Arc<Committer>,
+    /// Whether anything may be changed.
+    writable: bool,
+    /// Whether the records of earlier processes are of another program, and are left alone.
+    is_hidden: bool,
 }
 
 /// What was found at the start of a process.
@@ -57,19 +61,29 @@ pub fn read_reversals(prefix: &AbsolutePath, kinds: &[KindSpec]) -> Result<Found
 }
 
 impl Reversals {
-    pub(crate) fn new(engine: StateDirectory, committer: Arc<Committer>) -> Reversals {
+    pub(crate) fn new(engine: StateDirectory, committer: Arc<Committer>, writable: bool) -> Reversals {
         Reversals {
             engine,
             opened: Mutex::default(),
             committer,
+            writable,
+            is_hidden: false,
         }
+    }
+
+    /// The same, if the records of earlier processes are of another program.
+    pub(crate) fn hidden(mut self) -> Reversals {
+        self.is_hidden = true;
+        self
     }
 
     /// All records. What cannot be used is told, and moved out of the way if something may be changed.
     pub(crate) fn read(&self, kinds: &Kinds, may_change: bool) -> Result<FoundReversals, FileError> {
-        let Some(directory) = self.engine.find(DIRECTORY)? else {
+        let directory = self.engine.find(DIRECTORY)?.filter(|_| !self.is_hidden);
+        let Some(directory) = directory else {
             return Ok(FoundReversals::default());
         };
+        let may_change = may_change && self.writable;
         if may_change {
             directory.remove_leftovers()?;
         }
@@ -79,7 +93,14 @@ impl Reversals {
     /// The record of an identity, complete; none if there is none. What is wrong with one is answered beside it, and it is out of the
     /// way then.
     pub(crate) fn load(&self, id: &ResourceId, kinds: &Kinds) -> Result<Loaded, FileError> {
-        read_one(&self.directory()?, &file_name(id), kinds, true)
+        let directory = match self.writable {
+            true => Some(self.directory()?),
+            false => self.engine.find(DIRECTORY)?,
+        };
+        match directory {
+            Some(directory) => read_one(&directory, &file_name(id), kinds, self.writable),
+            None => Ok(Loaded::Nothing),
+        }
     }
 
     /// Writes a record, and returns when it would survive a loss of power.

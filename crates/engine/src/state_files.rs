@@ -33,6 +33,8 @@ pub struct StateFiles {
     pub(crate) reversals: Reversals,
     committer: Arc<Committer>,
     marks: Mutex<FxHashMap<ResourceId, Arc<Receiver>>>,
+    /// Whether anything may be changed.
+    writable: bool,
     /// Given back when the engine has ended, which may be before the last worker lets go of this.
     ours: Mutex<Option<Ours>>,
 }
@@ -58,14 +60,40 @@ impl StateFiles {
         let engine = prefix.subdirectory("engine")?;
         Ok(StateFiles {
             directory: engine.subdirectory("state")?,
-            reversals: Reversals::new(engine, committer.clone()),
+            reversals: Reversals::new(engine, committer.clone(), true),
             committer,
             marks: Mutex::default(),
+            writable: true,
             ours: Mutex::new(Some(Ours {
                 before: None,
                 _lock: lock,
             })),
         })
+    }
+
+    /// Those below `prefix` as they are, for a process that changes nothing there. Another process may be using them. None if no
+    /// process has ever used the directory.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn reading(
+        prefix: &StateDirectory,
+        committer: Arc<Committer>,
+    ) -> Result<Option<StateFiles>, FileError> {
+        let Some(engine) = prefix.find("engine")? else {
+            return Ok(None);
+        };
+        let Some(directory) = engine.find("state")? else {
+            return Ok(None);
+        };
+        Ok(Some(StateFiles {
+            directory,
+            reversals: Reversals::new(engine, committer.clone(), false),
+            committer,
+            marks: Mutex::default(),
+            writable: false,
+            ours: Mutex::default(),
+        }))
     }
 
     /// Something that goes before another process can have the prefix.
@@ -74,6 +102,13 @@ impl StateFiles {
         if let Some(ours) = &mut *self.ours.lock() {
             ours.before = Some(Box::new(guard));
         }
+        self
+    }
+
+    /// Without what undoes resources of another program.
+    #[must_use]
+    pub fn without_reversals(mut self) -> StateFiles {
+        self.reversals = self.reversals.hidden();
         self
     }
 
@@ -113,9 +148,15 @@ impl StateFiles {
         while marks.writing {
             marks = wait(&known.written, marks);
         }
-        let journal = match directory.load(REFRESH, REFRESH_VERSION, true)? {
+        let journal = match directory.load(REFRESH, REFRESH_VERSION, self.writable)? {
             Stored::Nothing => return Ok(Refresh::default()),
             Stored::Payload(journal) => journal,
+            Stored::Unusable(why) if !self.writable => {
+                return Ok(Refresh {
+                    senders: Vec::new(),
+                    warning: Some(why),
+                });
+            }
             Stored::Unusable(why) => {
                 // Notifications of this process that were in it are stored once more.
                 marks.lines = usize::MAX / 2;

@@ -16,6 +16,7 @@ mod commits;
 mod execute;
 mod exporting;
 mod inbox;
+mod judging;
 mod owner;
 mod pool;
 mod read_back;
@@ -34,6 +35,7 @@ use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, 
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
+use crate::foresight::Foresight;
 use crate::machine::{
     self, ExitReason, ExitReport, Input, KindCounts, RunRequest, RunResult, StandingSet, StopStage, Summary,
     VertexId, VertexStatus,
@@ -42,7 +44,8 @@ use crate::panics::guarded;
 use crate::prepare::{Inquirer, Preparation, Preparer};
 use crate::resource::Kinds;
 use crate::{
-    Event, EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles,
+    Event, EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Permits, Sent, Services,
+    StateFiles,
 };
 use execute::{Job, Run, Task};
 use exporting::{Exporter, Exporting};
@@ -77,6 +80,10 @@ pub struct EngineOptions {
     pub on_sent: Option<SentListener>,
     /// Called with each event, in order, before it is published: who counts misses none. It must not wait.
     pub on_event: Option<EventListener>,
+    /// Whether exports of earlier processes stay, although the program does not have them.
+    pub keeps_former_exports: bool,
+    /// The permitted repairs; none permits all.
+    pub permits: Option<Arc<Permits>>,
 }
 
 /// Who is told of each event.
@@ -99,6 +106,8 @@ impl Default for EngineOptions {
             on_converged: None,
             on_sent: None,
             on_event: None,
+            keeps_former_exports: false,
+            permits: None,
         }
     }
 }
@@ -176,6 +185,10 @@ pub(crate) struct Shared {
     records_read: AtomicBool,
     /// Whether nothing may be changed.
     noop: bool,
+    /// The planned world, if nothing may be changed.
+    foresight: Option<Foresight>,
+    /// The permitted repairs; none permits all.
+    permits: Option<Arc<Permits>>,
     /// How many notifications that were served are still to be forgotten.
     clearing: Mutex<usize>,
     /// One was.
@@ -221,7 +234,8 @@ impl Engine {
         }
         let inbox = options.control.0;
         let store = options.exports.filter(|_| !options.machine.noop);
-        let exporter = store.map(|store| Exporter::start(store, inbox.clone(), &runtime));
+        let exporter =
+            store.map(|store| Exporter::start(store, options.keeps_former_exports, inbox.clone(), &runtime));
         let busy = services.busy.subscribe();
         let kinds: Arc<Kinds> = Arc::new(kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect());
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
@@ -251,6 +265,8 @@ impl Engine {
             exporter,
             records_read: AtomicBool::new(false),
             noop: options.machine.noop,
+            foresight: options.machine.noop.then(Foresight::default),
+            permits: options.permits,
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
             on_sent: options.on_sent,
@@ -416,7 +432,7 @@ impl Engine {
             failed: std::collections::BTreeMap::new(),
             blocked: std::collections::BTreeMap::new(),
             repaired: 0,
-            would_repair: 0,
+            would_change: 0,
             hung: std::collections::BTreeMap::new(),
         })
     }

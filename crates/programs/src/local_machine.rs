@@ -87,11 +87,12 @@ impl LocalMachine {
             world.publish_key();
         }
         let world: Arc<dyn World> = Arc::new(world);
+        let values = LocalValues::new(prefix.join("local/value"), host.committer.clone());
         Ok(LocalMachine {
-            values: Arc::new(LocalValues::new(
-                prefix.join("local/value"),
-                host.committer.clone(),
-            )),
+            values: Arc::new(match presence {
+                Presence::Member => values,
+                Presence::Onlooker => values.reading(),
+            }),
             log: None,
             running_files: RunningFiles::default(),
             world,

@@ -1,5 +1,7 @@
 //! The program that a user names, in whichever language it is.
 
+use std::path::Path;
+
 use setpoint_mcl::CompileOptions;
 
 use crate::assembly::Assembly;
@@ -38,6 +40,12 @@ pub struct ProgramInput {
     pub no_python: bool,
     /// Values for inputs of a model, by name.
     pub inputs: Vec<(String, String)>,
+}
+
+/// Whether a word of the command line is code or standard input, and names no file that a program could be read from again.
+#[must_use]
+pub fn is_code(argument: &str) -> bool {
+    argument == "-" || argument != "empty" && !Path::new(argument).exists()
 }
 
 impl ProgramInput {

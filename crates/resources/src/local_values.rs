@@ -22,6 +22,8 @@ use crate::value_encoding;
 pub struct LocalValues {
     directory: AbsolutePath,
     committer: Arc<Committer>,
+    /// Whether what cannot be used is set aside.
+    may_change: bool,
     state: Arc<Mutex<StoredValues>>,
 }
 
@@ -41,8 +43,16 @@ impl LocalValues {
         LocalValues {
             directory,
             committer,
+            may_change: true,
             state: Arc::default(),
         }
+    }
+
+    /// The same for a process that changes nothing there.
+    #[must_use]
+    pub fn reading(mut self) -> LocalValues {
+        self.may_change = false;
+        self
     }
 
     /// Sets a key. Followers hear of it when the value differs.
@@ -69,12 +79,16 @@ impl LocalValues {
     fn load(&self, key: &str) -> Option<Value> {
         let directory = StateDirectory::open_existing(&self.directory).ok()?;
         let file = file_name(key);
-        let stored = directory.load(&file, value_encoding::VERSION, true).ok()?;
+        let stored = directory
+            .load(&file, value_encoding::VERSION, self.may_change)
+            .ok()?;
         let unusable = match stored {
             Stored::Nothing => return None,
             Stored::Payload(payload) => match value_encoding::decode(&payload) {
                 Ok((name, value)) => return (name == key).then_some(value),
-                Err(why) => directory.set_aside(&file, &why.to_string(), true).ok()?,
+                Err(why) => directory
+                    .set_aside(&file, &why.to_string(), self.may_change)
+                    .ok()?,
             },
             unusable @ Stored::Unusable(_) => unusable,
         };

@@ -176,7 +176,7 @@ impl Archive {
             Found::Nothing => (DriftValue::Absent, self.summary()),
             Found::Other => (DriftValue::from("another archive"), self.difference(path)),
         };
-        if apply.drift("output", is, want) {
+        if apply.existence("output", is, want) {
             derived_file::make(apply, path, &origin, found, move |writer| self.write(writer))?;
         }
         Ok(())

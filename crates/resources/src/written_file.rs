@@ -69,7 +69,7 @@ impl WrittenFile {
         if matches!(&self.found, Some(Found::Text(is)) if is == text.as_bytes()) {
             return Ok(false);
         }
-        if apply.drift(field, self.shown(), text) {
+        if apply.existence(field, self.shown(), DriftValue::content(text.as_bytes())) {
             let mode = if apply.has_sensitive() { 0o600 } else { 0o644 };
             let is_new = !matches!(self.found, Some(Found::Text(_)));
             let request = Replace::bytes(self.path.clone(), text.as_bytes().to_vec());
@@ -90,7 +90,7 @@ impl WrittenFile {
         if self.found.is_none() {
             return Ok(false);
         }
-        if apply.drift(field, self.shown(), DriftValue::Absent) {
+        if apply.existence(field, self.shown(), DriftValue::Absent) {
             let removed = block_in_place(|| Entry::at(&self.path).and_then(|entry| entry.remove_file()));
             removed.attempting("remove", &self.path)?;
         }
@@ -100,7 +100,7 @@ impl WrittenFile {
     fn shown(&self) -> DriftValue {
         match &self.found {
             None => DriftValue::Absent,
-            Some(Found::Text(text)) => String::from_utf8_lossy(text).into_owned().into(),
+            Some(Found::Text(text)) => DriftValue::content(text),
             Some(Found::Mask) => DriftValue::from("masked"),
             Some(Found::Link(target)) => DriftValue::from(format!("a link to {}", target.display())),
         }

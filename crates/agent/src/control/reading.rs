@@ -287,7 +287,7 @@ mod tests {
         }
         let standings = refused(r#"{"id":7,"request":"status","standings":["x"]}"#).2;
         assert!(
-            standings.ends_with("would_repair, right, running, waiting, starting"),
+            standings.ends_with("would_change, right, running, waiting, starting"),
             "{standings}"
         );
     }

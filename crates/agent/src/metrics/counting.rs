@@ -93,7 +93,7 @@ impl Counting {
                     without_repairs.is_empty() || !without_repairs.remove(&(kind.clone(), name.clone()));
                 drop(without_repairs);
                 let (was_wrong, has_failed) = match result {
-                    RunSummary::Ok | RunSummary::Waiting => (false, false),
+                    RunSummary::Ok | RunSummary::Waiting | RunSummary::Unsure => (false, false),
                     RunSummary::Drift => (true, false),
                     RunSummary::Failed => (false, true),
                 };

@@ -318,7 +318,7 @@ fn standing_name(standing: Standing) -> &'static str {
         Standing::Failing => "failing",
         Standing::WaitingForHost => "waiting_for_host",
         Standing::Conflict => "conflict",
-        Standing::WouldRepair => "would_repair",
+        Standing::WouldChange => "would_change",
         Standing::Right => "right",
         Standing::Running => "running",
         Standing::Waiting => "waiting",

@@ -15,7 +15,7 @@ use setpoint_programs::failure::{Failure, system_text};
 use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
 use setpoint_programs::report::{Importance, errors_first};
 
-use crate::arguments::{checked_hostname, parse_assignment};
+use crate::arguments::{hostname_argument, parse_assignment};
 use crate::exit_code;
 use crate::output::Output;
 use crate::session::Session;
@@ -102,7 +102,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 
 impl Model {
     fn work(&self, session: &Session) -> Result<ModelWork, Failure> {
-        let hostname = checked_hostname(self.hostname.as_deref())?;
+        let hostname = hostname_argument(self.hostname.as_deref())?;
         let library: Library = session.assembly.library(&hostname);
         let environment = self.env.iter();
         let environment: BTreeMap<Arc<str>, Arc<str>> = environment

@@ -44,7 +44,7 @@ enum What {
     Functions(Selection),
     /// Entities, typedefs, implementations and functions of models; part of a name finds all that have it
     Models(models::Selection),
-    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `graph.schema.json`, `kinds.md`, `models.md`, `functions.md`, `functions/MODULE.md`
+    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `graph.schema.json`, `plan.schema.json`, `kinds.md`, `models.md`, `functions.md`, `functions/MODULE.md`
     Book {
         /// Where the pages go
         directory: PathBuf,

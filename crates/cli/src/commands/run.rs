@@ -1,7 +1,7 @@
 //! `setpoint run`: keeps the machine in the state that a program describes.
 
-mod ending;
-mod settings;
+pub(super) mod ending;
+pub(super) mod settings;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,37 +10,36 @@ use std::time::SystemTime;
 use clap::Args;
 use setpoint_agent::agent::{self, AgentOptions};
 use setpoint_agent::cluster::ClusterOptions;
-use setpoint_agent::first_program::FirstProgram;
 use setpoint_agent::metrics::Metrics;
 use setpoint_agent::requests::Ended;
 use setpoint_agent::signals::Hangup;
-use setpoint_cf::errors::told;
 use setpoint_engine::{DebugSelection, EngineOptions};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
 use setpoint_programs::languages::compilation::ProgramSource;
 use setpoint_programs::program_input::ProgramInput;
-use setpoint_programs::report::{Importance, errors_first};
+use setpoint_programs::report::Importance;
 use tokio::runtime::Runtime;
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
 use crate::attachment_arguments::{GraphvizArguments, MetricsArguments};
 use crate::exit_code;
+use crate::first_program::{Compiled, ModelReading, first_program};
 use crate::headings;
 use crate::later::RunLater;
 use crate::output::End;
 use crate::prefix_arguments::PrefixArguments;
-use crate::process::{harden, warn_of_foreign_text};
+use crate::process::harden;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 use settings::engine_options;
 
 /// More calls that block gain nothing; only those that hang come to so many.
-const MOST_BLOCKED: usize = 64;
+pub(super) const MOST_BLOCKED: usize = 64;
 /// More runs at a time gain nothing, and each takes memory.
-const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
+pub(super) const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 
 /// Apply a program and keep enforcing it
 ///
@@ -236,7 +235,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let options = ViewOptions {
         json: arguments.json,
         verbosity: arguments.verbosity(),
-        forgets: arguments.prefix.choice().temporary,
+        forgets: arguments.prefix.choice(&arguments.program).temporary,
         stays: !arguments.once,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -254,7 +253,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
                 said: ending::said(&ended),
                 recap: ending::recap(&ended),
             };
-            (end, ending::reason(&ended), ending::code(&ended, arguments))
+            (
+                end,
+                ending::reason(&ended),
+                ending::code(&ended, arguments.once, arguments.detailed_exitcode),
+            )
         }
         Err(failure) => {
             output.failure(&failure);
@@ -287,7 +290,12 @@ fn keep(
     let started = SystemTime::now();
     let input = arguments.program.parse(output)?;
     harden();
-    let program = match first_program(session, arguments, &input)? {
+    let reading = ModelReading {
+        facts: arguments.facts.as_ref(),
+        follows: !arguments.no_stream_watch,
+    };
+    let source = || arguments.source(session, &input);
+    let program = match first_program(session, &input, source, &reading)? {
         Some(Compiled::Wrong) => return Ok(Ended::of_wrong_program()),
         Some(Compiled::Right(program)) => Some(program),
         None => None,
@@ -315,7 +323,8 @@ fn keep(
         program: input.argument.clone(),
         engine,
         debug: arguments.debug_selection(),
-        prefix: arguments.prefix.choice(),
+        prefix: arguments.prefix.choice(&arguments.program),
+        replaces: arguments.prefix.replaces(),
         cluster: (store.is_some() && concerns_all).then(|| ClusterOptions {
             only_later: arguments.wait,
             only_first: arguments.no_deploy_watch || arguments.once,
@@ -333,52 +342,4 @@ fn keep(
         view: Box::new(view.following()),
     };
     agent::run(options, program, output, runtime, hangup)
-}
-
-/// The first compilation of a program.
-enum Compiled {
-    /// It is wrong, which was reported.
-    Wrong,
-    Right(FirstProgram),
-}
-
-/// Compiles the program; none for the word that stands for none.
-fn first_program(
-    session: &Session,
-    arguments: &Arguments,
-    input: &ProgramInput,
-) -> Result<Option<Compiled>, Failure> {
-    let output = &session.output;
-    let model = input.model(&session.assembly, output)?;
-    if arguments.facts.is_some() && model.is_none() {
-        return Err(Failure::usage("`--facts` is for models"));
-    }
-    if input.is_empty() {
-        return Ok(None);
-    }
-    if let Some(mut model) = model {
-        if !arguments.no_stream_watch {
-            model.follow();
-        }
-        if let Some(facts) = &arguments.facts {
-            model.take_facts(facts.clone())?;
-        }
-        let compilation = model.compile();
-        if compilation.diagnostics.has_errors() {
-            let found = errors_first(&compilation.diagnostics);
-            output.diagnostics(&told(&found), &model.shown_sources());
-            return Ok(Some(Compiled::Wrong));
-        }
-        let program = FirstProgram::Model(Box::new((model, compilation)));
-        return Ok(Some(Compiled::Right(program)));
-    }
-    let source = arguments.source(session, input)?;
-    let compilation = source.fetch_and_compile(output)?;
-    output.diagnostics(&compilation.diagnostics, &compilation.shown_sources());
-    if compilation.diagnostics.has_errors() {
-        return Ok(Some(Compiled::Wrong));
-    }
-    warn_of_foreign_text(&compilation.files().unwrap_or_default(), output);
-    let program = FirstProgram::Program(Box::new((source, compilation)));
-    Ok(Some(Compiled::Right(program)))
 }

@@ -235,7 +235,7 @@ impl Shown {
             }
             exit_code::UNDER_WAY if !self.is_part && host.paused => (format!("paused: {counts}"), YELLOW),
             // The graph that comes is what is under way.
-            exit_code::UNDER_WAY if matches!(self.health, Health::Right | Health::WouldRepair) => {
+            exit_code::UNDER_WAY if matches!(self.health, Health::Right | Health::WouldChange) => {
                 (format!("under way: {counts}"), YELLOW)
             }
             exit_code::DONE => (self.health.line(self.counts), GREEN),
@@ -432,7 +432,7 @@ const DIM: Style = Style::new().dimmed();
 fn style_of(standing: Standing) -> Style {
     match standing {
         Standing::Failed | Standing::Failing | Standing::Unresponsive => RED,
-        Standing::Blocked | Standing::WaitingForHost | Standing::Conflict | Standing::WouldRepair => YELLOW,
+        Standing::Blocked | Standing::WaitingForHost | Standing::Conflict | Standing::WouldChange => YELLOW,
         Standing::Right => GREEN,
         Standing::Finishing | Standing::Running | Standing::Waiting | Standing::Starting => BOLD,
     }

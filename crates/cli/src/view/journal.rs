@@ -114,11 +114,21 @@ mod tests {
         let journal = Journal(LogSocket::at(&path).unwrap());
         let mut subjects = Subjects::default();
         let (field, is, want) = ("mode".into(), "0600".into(), "0644".into());
-        subjects.of(&event(1, EventKind::Repaired { field, is, want }));
+        subjects.of(&event(
+            1,
+            EventKind::Repaired {
+                field,
+                effect: setpoint_engine::Effect::Change,
+                later: true,
+                is,
+                want,
+            },
+        ));
         let ended = EventKind::RunEnded {
             result: RunSummary::Drift,
             duration: Duration::ZERO,
             error: None,
+            foreseen: None,
         };
         let about = subjects.of(&event(2, ended.clone()));
         assert!(journal.log(&said("\u{1b}[1mfile[/etc/motd]\u{1b}[0m: repaired"), &about));

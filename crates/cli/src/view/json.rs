@@ -16,7 +16,7 @@ use super::recap::{Counts, Recap};
 use crate::output::Output;
 
 /// Version of the lines' schema. It rises when something that a reader may rely on changes its meaning or goes away.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// What the thread that writes JSON is told.
 pub(crate) enum ToJson {

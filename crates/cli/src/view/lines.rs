@@ -2,6 +2,7 @@
 
 mod run;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -189,13 +190,22 @@ impl Narrator {
     fn of_step(&mut self, event: &Event, id: Option<ResourceId>, who: String) -> Vec<Said> {
         match &event.what {
             EventKind::Drift { .. } => Vec::new(),
-            EventKind::Repaired { field, is, want } => {
+            EventKind::Repaired {
+                field,
+                effect,
+                later,
+                is,
+                want,
+            } => {
                 let found = Found {
                     who,
                     field: field.clone(),
+                    effect: *effect,
+                    later: *later,
                     is: is.clone(),
                     want: want.clone(),
                     diff: None,
+                    attributes: String::new(),
                     may_repair: true,
                 };
                 Run::of(found).said(self.words(id.as_ref()), RunSummary::Drift)
@@ -205,7 +215,8 @@ impl Narrator {
             }
             EventKind::RunEnded { result, .. } if *result != RunSummary::Ok => {
                 let text = match result {
-                    RunSummary::Ok | RunSummary::Drift => "was not right",
+                    RunSummary::Ok | RunSummary::Drift => "differed from the program",
+                    RunSummary::Unsure => "cannot be planned before an earlier resource has run",
                     RunSummary::Failed => "could not be brought into its state",
                     RunSummary::Waiting => "waits for something outside this machine",
                 };
@@ -220,17 +231,24 @@ impl Narrator {
         match &event.what {
             EventKind::Drift {
                 field,
+                effect,
+                later,
                 is,
                 want,
                 diff,
+                attributes,
+                ..
             } => {
                 if let Some(id) = event.applied() {
                     self.runs.entry(id).or_default().found.push(Found {
                         who,
                         field: field.clone(),
+                        effect: *effect,
+                        later: *later,
                         is: is.clone(),
                         want: want.clone(),
                         diff: diff.clone(),
+                        attributes: listed(attributes),
                         may_repair: false,
                     });
                 }
@@ -243,8 +261,20 @@ impl Narrator {
                 }
                 Vec::new()
             }
-            EventKind::RunEnded { result, duration, .. } => {
-                self.run_ended(*result, *duration, id.as_ref(), &who)
+            EventKind::RunEnded {
+                result,
+                duration,
+                foreseen,
+                ..
+            } => {
+                let unsure = foreseen.as_ref().and_then(|foreseen| foreseen.unsure.as_ref());
+                match unsure {
+                    Some(unsure) => {
+                        id.and_then(|id| self.runs.remove(&id));
+                        notice(run::unsure(&who, unsure))
+                    }
+                    None => self.run_ended(*result, *duration, id.as_ref(), &who),
+                }
             }
             _ => Vec::new(),
         }
@@ -266,8 +296,13 @@ impl Narrator {
             return notice(format!("{who}: waits no longer"));
         }
         match result {
-            RunSummary::Ok => info(format!("{who}: right, looked at in {}", duration_text(duration))),
-            RunSummary::Drift | RunSummary::Failed | RunSummary::Waiting => run.said(self.words(id), result),
+            RunSummary::Ok => info(format!(
+                "{who}: unchanged, checked in {}",
+                duration_text(duration)
+            )),
+            RunSummary::Drift | RunSummary::Failed | RunSummary::Waiting | RunSummary::Unsure => {
+                run.said(self.words(id), result)
+            }
         }
     }
 
@@ -284,7 +319,7 @@ impl Narrator {
         match &event.what {
             EventKind::Tick => info(format!("{who}: its interval has passed")),
             EventKind::Dirty { cause } => info(format!(
-                "{who}: to be looked at ({})",
+                "{who}: will be checked ({})",
                 visible(&cause.to_string())
             )),
             EventKind::WaitingForHost { missing } => {
@@ -482,10 +517,10 @@ fn step(event: &Event) -> Option<String> {
         EventKind::StartedRun { noop, refresh } => {
             let noop = if *noop { ", without repairing" } else { "" };
             let refresh = if *refresh { ", to serve a notification" } else { "" };
-            format!("is looked at{noop}{refresh}")
+            format!("is checked{noop}{refresh}")
         }
         EventKind::Repairing { field } => format!("repairs {}", one_line(field)),
-        EventKind::Drift { field, .. } => format!("{} is not what it shall be", one_line(field)),
+        EventKind::Drift { field, .. } => format!("{} differs", one_line(field)),
         EventKind::Finishing => "leaves the program as soon as it is done".to_owned(),
         EventKind::Sent { keys } => format!("sends {}", visible(&keys.join(", "))),
         EventKind::RefreshPending { by } => format!("is notified by {}", visible(by)),
@@ -534,6 +569,15 @@ fn shortened_hashes(text: &str) -> String {
         }
     }
     shown
+}
+
+/// Properties of something new, as a person reads them: `mode 0644, owner root`.
+fn listed(attributes: &BTreeMap<Arc<str>, Arc<str>>) -> String {
+    let named: Vec<String> = attributes
+        .iter()
+        .map(|(name, value)| format!("{name} {}", one_line(value)))
+        .collect();
+    named.join(", ")
 }
 
 /// `3 new, 1 changed`; what is none is left out.

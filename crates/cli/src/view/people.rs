@@ -88,20 +88,15 @@ impl Screen {
         let importance = Importance::Notice;
         if self.missed > 0 {
             let is_news = std::mem::replace(&mut self.missed_at_rest, self.missed) != self.missed;
-            let text = "at rest, watching; `setpoint status` tells how the resources stand".to_owned();
+            let text = "converged, watching; `setpoint status` shows the resources".to_owned();
             return is_news.then_some(Said { importance, text });
         }
-        // Whatever was repaired is right now.
-        let standing = Counts {
-            right: counts.right + counts.repaired,
-            repaired: 0,
-            ..counts
-        };
+        let standing = counts.at_rest();
         if self.told.replace(standing) == Some(standing) {
             return None;
         }
-        let text = match standing.all() - standing.right {
-            0 => format!("right: {}, watching", resources(standing.right)),
+        let text = match standing.not_unchanged() {
+            0 => format!("{} ok, watching", resources(standing.unchanged)),
             _ => format!("watching: {}", standing.text()),
         };
         Some(Said { importance, text })
@@ -266,7 +261,7 @@ mod tests {
         screen.take(&event(9, EventKind::Gap { lost: 7 }), &mut text);
         screen.take(&event(10, EventKind::Converged), &mut text);
         screen.take(&event(11, EventKind::Converged), &mut text);
-        let rest = "at rest, watching; `setpoint status` tells how the resources stand\n";
+        let rest = "converged, watching; `setpoint status` shows the resources\n";
         assert_eq!(text.matches(rest).count(), 1, "{text}");
         for (failed, blocked, told) in [
             (0, 0, "nothing failed"),

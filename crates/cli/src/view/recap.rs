@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use setpoint_diagnostics::visible;
-use setpoint_engine::{Event, EventKind, ResourceName, RunSummary};
+use setpoint_engine::{Effect, Event, EventKind, ResourceName, RunSummary};
 use setpoint_graph::ResourceId;
 
 /// How many resources stand how. Each is counted once, by the first of these that holds.
@@ -16,43 +16,79 @@ use setpoint_graph::ResourceId;
 pub(crate) struct Counts {
     /// Could not be brought into their state.
     pub(crate) failed: usize,
-    /// Could not be looked at, because something before them failed.
+    /// Could not be checked, because something before them failed.
     pub(crate) blocked: usize,
     /// Wait for something outside this machine.
     pub(crate) waiting_for_host: usize,
-    /// Have not been looked at.
+    /// Have not been checked.
     pub(crate) waiting: usize,
     /// Give no answer: what they look at hangs.
     pub(crate) unresponsive: usize,
     /// Were repaired again and again, because something else keeps undoing it.
     pub(crate) conflict: usize,
-    /// Were wrong and were repaired.
+    /// Nothing was repaired, and it cannot be said what a repair would do before an earlier resource has run.
+    pub(crate) unknown: usize,
+    /// Did not exist and were created.
+    pub(crate) created: usize,
+    /// Existed and were removed.
+    pub(crate) removed: usize,
+    /// Differed from the program and were changed.
+    pub(crate) changed: usize,
+    /// Were as they should be, then drifted, and were repaired.
     pub(crate) repaired: usize,
-    /// Are wrong, and would have been repaired but for `noop`.
-    pub(crate) would_repair: usize,
+    /// Services that restarted.
+    pub(crate) restarted: usize,
+    /// Services that reloaded their configuration.
+    pub(crate) reloaded: usize,
+    /// Commands that ran and messages that were sent.
+    pub(crate) ran: usize,
+    /// Would be created without `noop`.
+    pub(crate) would_create: usize,
+    /// Would be removed without `noop`.
+    pub(crate) would_remove: usize,
+    /// Would be changed without `noop`.
+    pub(crate) would_change: usize,
+    /// Services that would restart without `noop`.
+    pub(crate) would_restart: usize,
+    /// Services that would reload their configuration without `noop`.
+    pub(crate) would_reload: usize,
+    /// Commands that would run and messages that would be sent without `noop`.
+    pub(crate) would_run: usize,
     /// Left the program, and what they had made of the machine is undone.
     pub(crate) undone: usize,
-    /// Left the program, and would have been undone but for `noop`.
+    /// Left the program, and would have been undone without `noop`.
     pub(crate) would_undo: usize,
-    /// Were right.
-    pub(crate) right: usize,
+    /// Were as they should be.
+    pub(crate) unchanged: usize,
 }
 
 impl Counts {
-    /// `3 repaired, 1 failed, 12 right`; what is none is left out. Without resources it says so.
+    /// `3 created, 1 failed, 12 unchanged`; zero counts are left out. Without resources it says so.
     pub(crate) fn text(self) -> String {
         let parts = [
+            (self.created, "created"),
+            (self.changed, "changed"),
+            (self.removed, "removed"),
             (self.repaired, "repaired"),
+            (self.ran, "ran"),
+            (self.reloaded, "reloaded"),
+            (self.restarted, "restarted"),
             (self.undone, "undone"),
-            (self.would_undo, "would be undone"),
-            (self.would_repair, "would be repaired"),
+            (self.would_create, "to create"),
+            (self.would_change, "to change"),
+            (self.would_remove, "to remove"),
+            (self.would_run, "to run"),
+            (self.would_reload, "to reload"),
+            (self.would_restart, "to restart"),
+            (self.would_undo, "to undo"),
+            (self.unknown, "not known yet"),
             (self.failed, "failed"),
             (self.conflict, "undone by something else"),
             (self.waiting_for_host, "waiting for other machines"),
             (self.blocked, "blocked"),
             (self.unresponsive, "unresponsive"),
-            (self.waiting, "not looked at"),
-            (self.right, "right"),
+            (self.waiting, "not checked"),
+            (self.unchanged, "unchanged"),
         ];
         let parts: Vec<String> = parts
             .iter()
@@ -65,15 +101,76 @@ impl Counts {
         }
     }
 
-    /// All of them.
-    pub(crate) fn all(self) -> usize {
+    /// How they stand when the machine is at rest: whatever was changed is as it should be now.
+    pub(crate) fn at_rest(self) -> Counts {
+        let done = self.created
+            + self.removed
+            + self.changed
+            + self.repaired
+            + self.restarted
+            + self.reloaded
+            + self.ran;
+        Counts {
+            created: 0,
+            removed: 0,
+            changed: 0,
+            repaired: 0,
+            restarted: 0,
+            reloaded: 0,
+            ran: 0,
+            unchanged: self.unchanged + done,
+            ..self
+        }
+    }
+
+    /// All of them that are not as they should be, for counts of a machine at rest.
+    pub(crate) fn not_unchanged(self) -> usize {
         let wrong = self.failed
-            + self.waiting_for_host
             + self.blocked
+            + self.waiting_for_host
             + self.waiting
             + self.unresponsive
-            + self.conflict;
-        wrong + self.repaired + self.would_repair + self.undone + self.would_undo + self.right
+            + self.conflict
+            + self.unknown;
+        let would = self.would_create
+            + self.would_remove
+            + self.would_change
+            + self.would_restart
+            + self.would_reload
+            + self.would_run;
+        wrong + would + self.undone + self.would_undo
+    }
+}
+
+/// The change of a resource, or the planned change. Of several, the first in this order counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Done {
+    Created,
+    Removed,
+    Changed,
+    Repaired,
+    Restarted,
+    Reloaded,
+    Ran,
+}
+
+impl Done {
+    /// The change that a repair with this effect makes; `later` if the resource was in its state before.
+    fn of(effect: Effect, later: bool) -> Done {
+        match effect {
+            Effect::Create | Effect::Change | Effect::Remove if later => Done::Repaired,
+            Effect::Create => Done::Created,
+            Effect::Change => Done::Changed,
+            Effect::Remove => Done::Removed,
+            Effect::Run => Done::Ran,
+            Effect::Reload => Done::Reloaded,
+            Effect::Restart => Done::Restarted,
+        }
+    }
+
+    /// The first of two.
+    fn and(self, before: Option<Done>) -> Option<Done> {
+        Some(before.map_or(self, |before| before.min(self)))
     }
 }
 
@@ -97,8 +194,11 @@ pub(crate) struct Recap {
 struct Resource {
     standing: Standing,
     fights: bool,
-    repaired: bool,
-    would_repair: bool,
+    done: Option<Done>,
+    /// The change that its last run planned.
+    would: Option<Done>,
+    /// It cannot be said what its last run would have done.
+    unknown: bool,
     /// It undoes one that left the program.
     is_reversal: bool,
     /// Its run under way has found something wrong.
@@ -117,10 +217,24 @@ impl Resource {
             Standing::Waiting => &mut counts.waiting,
             Standing::Unresponsive => &mut counts.unresponsive,
             Standing::Right if self.fights => &mut counts.conflict,
-            Standing::Right if self.would_repair && self.is_reversal => &mut counts.would_undo,
-            Standing::Right if self.would_repair => &mut counts.would_repair,
-            Standing::Right if self.repaired => &mut counts.repaired,
-            Standing::Right => &mut counts.right,
+            Standing::Right if self.unknown => &mut counts.unknown,
+            Standing::Right if self.would.is_some() && self.is_reversal => &mut counts.would_undo,
+            Standing::Right => match (self.would, self.done) {
+                (Some(Done::Created), _) => &mut counts.would_create,
+                (Some(Done::Removed), _) => &mut counts.would_remove,
+                (Some(Done::Changed | Done::Repaired), _) => &mut counts.would_change,
+                (Some(Done::Restarted), _) => &mut counts.would_restart,
+                (Some(Done::Reloaded), _) => &mut counts.would_reload,
+                (Some(Done::Ran), _) => &mut counts.would_run,
+                (None, Some(Done::Created)) => &mut counts.created,
+                (None, Some(Done::Removed)) => &mut counts.removed,
+                (None, Some(Done::Changed)) => &mut counts.changed,
+                (None, Some(Done::Repaired)) => &mut counts.repaired,
+                (None, Some(Done::Restarted)) => &mut counts.restarted,
+                (None, Some(Done::Reloaded)) => &mut counts.reloaded,
+                (None, Some(Done::Ran)) => &mut counts.ran,
+                (None, None) => &mut counts.unchanged,
+            },
         }
     }
 }
@@ -171,17 +285,20 @@ impl Recap {
             }
             EventKind::StartedRun { .. } => self.note_all(&id, |resource| {
                 (resource.drifted, resource.blamed) = (false, false);
+                resource.unknown = false;
             }),
             EventKind::MemberFailed { .. } => self.note(&id, |resource| resource.blamed = true),
             EventKind::RunEnded { result, .. } => {
                 let standing = match result {
-                    RunSummary::Ok | RunSummary::Drift => Some(Standing::Right),
+                    RunSummary::Ok | RunSummary::Drift | RunSummary::Unsure => Some(Standing::Right),
                     RunSummary::Waiting => Some(Standing::WaitingForHost),
                     RunSummary::Failed => None,
                 };
                 self.note_all(&id, |resource| {
-                    resource.would_repair &= *result != RunSummary::Ok;
-                    resource.would_repair &= resource.drifted || *result != RunSummary::Drift;
+                    let is_open =
+                        *result != RunSummary::Ok && (resource.drifted || *result != RunSummary::Drift);
+                    resource.would = resource.would.filter(|_| is_open);
+                    resource.unknown = *result == RunSummary::Unsure;
                     resource.standing = standing.unwrap_or(resource.standing);
                 });
                 if standing.is_none() {
@@ -192,11 +309,15 @@ impl Recap {
             EventKind::BlockedBy { .. } => self.set_all(&id, Standing::Blocked),
             EventKind::Unresponsive { .. } => self.set_all(&id, Standing::Unresponsive),
             // What may be repaired says so next; what was repaired, at the end.
-            EventKind::Drift { .. } => self.note(&id, |resource| {
-                (resource.would_repair, resource.drifted) = (true, true);
+            EventKind::Drift { effect, .. } => self.note(&id, |resource| {
+                let before = resource.would.filter(|_| resource.drifted);
+                resource.would = Done::of(*effect, false).and(before);
+                resource.drifted = true;
             }),
-            EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
-            EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
+            EventKind::Repairing { .. } => self.note(&id, |resource| resource.would = None),
+            EventKind::Repaired { effect, later, .. } => self.note(&id, |resource| {
+                resource.done = Done::of(*effect, *later).and(resource.done);
+            }),
             EventKind::Conflict { .. } => self.note(&id, |resource| resource.fights = true),
             EventKind::Undone => self.counts.undone += 1,
             EventKind::RefreshPending { by } => {
@@ -260,7 +381,7 @@ impl Recap {
         };
         let before = *resource;
         change(resource);
-        let is_noted = |resource: Resource| resource.repaired || resource.fights;
+        let is_noted = |resource: Resource| resource.done.is_some() || resource.fights;
         if is_noted(*resource) && !is_noted(before) {
             self.noted.push(id.clone());
         }
@@ -300,7 +421,7 @@ impl Recap {
     pub(crate) fn begin_anew(&mut self) {
         for id in std::mem::take(&mut self.noted) {
             self.note(&id, |resource| {
-                resource.repaired = false;
+                resource.done = None;
                 resource.fights = false;
             });
         }
@@ -355,7 +476,11 @@ mod tests {
                 RunSummary::Drift,
                 RunSummary::Failed,
                 RunSummary::Waiting,
+                RunSummary::Unsure,
             ];
+            let effects = [Effect::Create, Effect::Change, Effect::Remove, Effect::Restart];
+            let effect = effects[random(4) as usize];
+            let later = random(2) == 0;
             let what = match random(10) {
                 0 | 1 => EventKind::Added {
                     reversal: false,
@@ -364,18 +489,29 @@ mod tests {
                 2 => EventKind::Removed { members: Vec::new() },
                 3 => EventKind::Drift {
                     field,
+                    effect,
+                    later,
                     is,
                     want,
+                    unknown: false,
                     diff: None,
+                    attributes: BTreeMap::new(),
                 },
                 4 => EventKind::Repairing { field },
-                5 => EventKind::Repaired { field, is, want },
+                5 => EventKind::Repaired {
+                    field,
+                    effect,
+                    later,
+                    is,
+                    want,
+                },
                 6 => EventKind::Conflict { field, is, want },
                 7 => EventKind::GaveUp { error },
                 _ => EventKind::RunEnded {
-                    result: results[random(4) as usize],
+                    result: results[random(5) as usize],
                     duration: Duration::ZERO,
                     error: None,
+                    foreseen: None,
                 },
             };
             recap.take(&Event {
@@ -388,7 +524,7 @@ mod tests {
             });
             if random(20) == 0 {
                 recap.begin_anew();
-                let noted = |resource: &Resource| resource.repaired || resource.fights;
+                let noted = |resource: &Resource| resource.done.is_some() || resource.fights;
                 assert!(!recap.resources.values().any(noted));
             }
             let mut counted = Counts::default();
@@ -404,13 +540,15 @@ mod tests {
     #[test]
     fn a_recap_names_what_there_is() {
         let counts = Counts {
-            repaired: 3,
+            created: 3,
+            would_run: 2,
             failed: 1,
-            right: 12,
+            unchanged: 12,
             ..Counts::default()
         };
-        assert_eq!(counts.text(), "3 repaired, 1 failed, 12 right");
-        assert_eq!(counts.all(), 16);
+        assert_eq!(counts.text(), "3 created, 2 to run, 1 failed, 12 unchanged");
+        assert_eq!(counts.not_unchanged(), 3);
+        assert_eq!(counts.at_rest().unchanged, 15);
         assert_eq!(Counts::default().text(), "no resources");
         let names: Vec<String> = "abcde".chars().map(String::from).collect();
         assert_eq!(some_of(&names), "a, b, c and 2 more");

@@ -182,7 +182,7 @@ fn what_one_host_sets_the_others_see_at_once() {
         "true upward {\"app\": \"of app\", \"web\": \"of web\"}",
     );
     let again = cluster.once("app", &sets("upward"));
-    assert!(again.stderr.contains("2 right"), "{}", again.stderr);
+    assert!(again.stderr.contains("2 unchanged"), "{}", again.stderr);
     assert_eq!(
         cluster.shared_keys(),
         "/setpoint/host-strings/app/role\n/setpoint/host-strings/web/role\n/setpoint/strings/motto%2Fof all\n"

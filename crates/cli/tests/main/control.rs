@@ -5,10 +5,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use setpoint_testing::{Finished, Hermetic, Running, repository};
+use setpoint_testing::{Finished, Hermetic, Running};
 
+use crate::book::the_page_shows;
 use crate::end_to_end::{Engine, text};
 
+const PAGE: &str = "docs/guide/monitoring.md";
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// A command that speaks with the process of a place.
@@ -58,7 +60,7 @@ fn status_shows_each_failure_with_its_reason_and_what_waits_for_it() {
     while !finished.stdout.contains("next try in") {
         finished = ask(&place, &["status"]);
     }
-    the_book_shows("status", "setpoint status", &finished.stdout);
+    the_page_shows(PAGE, "status", "setpoint status", &made_equal(&finished.stdout));
     let (mut code, mut json) = status(&place, &[]);
     while json["resources"][0]["does"] != "backing-off" {
         (code, json) = status(&place, &[]);
@@ -156,27 +158,6 @@ fn made_equal(text: &str) -> String {
         lines.push(out.join(" "));
     }
     lines.join("\n")
-}
-
-/// Compares what a command prints with what the book says that it does. With `UPDATE=1` the book is written anew.
-fn the_book_shows(name: &str, command: &str, printed: &str) {
-    let shown = format!("```text\n$ {command}\n{}\n```\n", made_equal(printed).trim_end());
-    let path = repository().join("docs/guide/monitoring.md");
-    let page = text(&path);
-    let mark = format!("<!-- printed by a test: {name} -->\n");
-    let begin = page.find(&mark).expect("the page has a place for it") + mark.len();
-    let end = page[begin..]
-        .find("\n```\n")
-        .map_or(begin, |at| begin + at + "\n```\n".len());
-    if page[begin..end] == shown {
-        return;
-    }
-    assert!(
-        std::env::var_os("UPDATE").is_some(),
-        "UPDATE=1 writes docs/guide/monitoring.md anew with:\n{shown}"
-    );
-    std::fs::write(&path, format!("{}{shown}{}", &page[..begin], &page[end..]))
-        .expect("the book can be written");
 }
 
 #[test]
@@ -328,14 +309,19 @@ fn events_for_people_show_each_event_that_is_asked_for() {
     };
     let repaired_text = told("repaired");
     assert!(
-        repaired_text.contains("repaired content: (absent) -> \"welcome\\n\""),
+        repaired_text.contains("created content: \"welcome\\n\""),
         "{repaired_text}"
     );
     assert!(told("not repaired").contains("could not repair content"));
     assert!(told("run ended").contains("could not be brought into its state"));
     let motd = format!("file[{}]", place.path("machine/etc/motd").display());
     let shown = ask(&place, &["events", &motd]);
-    the_book_shows("events", "setpoint events 'file[/etc/motd]'", &shown.stdout);
+    the_page_shows(
+        PAGE,
+        "events",
+        "setpoint events 'file[/etc/motd]'",
+        &made_equal(&shown.stdout),
+    );
     engine.stop();
 }
 

@@ -227,7 +227,7 @@ fn without_repairs_a_closed_gate_says_so_and_what_is_behind_it_is_looked_at() {
     assert_eq!(noop.code, 2, "{}", noop.stderr);
     for line in [
         "gate[db/file[database]]: would wait until file[database] is settled on db",
-        "file[app]: would repair state",
+        "file[app]: would be created",
     ] {
         assert!(noop.stderr.contains(line), "{}", noop.stderr);
     }
@@ -258,7 +258,7 @@ fn who_runs_once_does_not_wait_and_ends_with_an_error_that_names_whom() {
     assert_eq!(quiet.code, 1, "{}", quiet.stderr);
     for line in [
         "gate[db/file[database]]: waits, because file[database] is not settled on db yet",
-        "1 waiting for other machines, 1 blocked, 1 right",
+        "1 waiting for other machines, 1 blocked, 1 unchanged",
     ] {
         assert!(quiet.stderr.contains(line), "{}", quiet.stderr);
     }

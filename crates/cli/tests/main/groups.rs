@@ -68,7 +68,7 @@ fn each_member_does_its_work_and_is_counted() {
             "print[c]: three\n",
             "print[d]: would print four\n",
             "print[e]: would print five\n",
-            "3 repaired, 2 would be repaired in ",
+            "3 ran, 2 to run in ",
         ] {
             assert_eq!(
                 finished.stderr.matches(line).count(),
@@ -135,7 +135,7 @@ fn events_of_a_member_are_its_own_and_those_of_the_whole() {
     assert_eq!(told.code, 0, "{}", told.stderr);
     for line in [
         " print[c]: came into the program, and as parts of it print[a], print[b]\n",
-        " print[c]: is looked at\n",
+        " print[c]: is checked\n",
         " print[a]: one\n",
     ] {
         assert!(told.stdout.contains(line), "{line}: {}", told.stdout);

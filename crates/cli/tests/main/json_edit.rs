@@ -50,7 +50,7 @@ fn what_is_not_edited_stays_and_what_is_right_is_not_written() {
         "{}",
         noop.stderr
     );
-    assert!(noop.stderr.contains("would repair .log.level"), "{}", noop.stderr);
+    assert!(noop.stderr.contains("would change .log.level"), "{}", noop.stderr);
     let first = run(&place, &[], PROGRAM);
     assert_eq!(
         (first.code, text(&path)),
@@ -58,11 +58,11 @@ fn what_is_not_edited_stays_and_what_is_right_is_not_written() {
         "{}",
         first.stderr
     );
-    assert!(first.stderr.contains("1 repaired"), "{}", first.stderr);
+    assert!(first.stderr.contains("1 changed"), "{}", first.stderr);
     let stat = std::fs::metadata(&path).unwrap();
     assert_eq!(stat.permissions().mode() & 0o7777, 0o640);
     let second = run(&place, &[], PROGRAM);
-    assert!(second.stderr.contains("1 right"), "{}", second.stderr);
+    assert!(second.stderr.contains("1 unchanged"), "{}", second.stderr);
     assert_eq!(
         std::fs::metadata(&path).unwrap().ino(),
         stat.ino(),
@@ -138,7 +138,7 @@ fn edits_of_one_document_by_many_are_all_made() {
     let edits = edits.replace("file://PLACE/", &format!("file://{}", place.path("").display()));
     let ran = run(&place, &[], &edits);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("50 repaired"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("50 changed"), "{}", ran.stderr);
     let document: serde_json::Value = serde_json::from_str(&text(&path)).unwrap();
     assert_eq!(document.as_object().unwrap().len(), 50);
     assert_eq!(document["k49"], 49);
@@ -195,7 +195,7 @@ fn a_key_of_the_shared_store_is_a_document_too() {
         document.as_deref(),
         Some("{\n\t\"a\": {\n\t\t\"b\": true\n\t}\n}\n")
     );
-    assert!(run(&place, &[], program).stderr.contains("1 right"));
+    assert!(run(&place, &[], program).stderr.contains("1 unchanged"));
 }
 
 #[test]

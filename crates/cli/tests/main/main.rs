@@ -68,6 +68,7 @@ mod neovim;
 mod net;
 mod package_managers;
 mod packages;
+mod plan;
 mod plugins;
 #[path = "../../../programs/tests/sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]

@@ -226,7 +226,7 @@ fn without_repairs_runs_are_counted_as_such() {
     assert_eq!((exposed.value(&of(false)), exposed.value(&of(true))), (1.0, 0.0));
     assert_eq!(exposed.value("setpoint_noop"), 1.0);
     assert_eq!(
-        exposed.value("setpoint_resources_standing{standing=\"would_repair\"}"),
+        exposed.value("setpoint_resources_standing{standing=\"would_change\"}"),
         1.0
     );
     assert_eq!(exposed.sum("setpoint_repairs_total"), 0.0);

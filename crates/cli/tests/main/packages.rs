@@ -152,8 +152,13 @@ exec \"use nowhere\" {
         .map(|event| event["resources"].clone())
         .unwrap_or_default();
     assert_eq!(
-        (&counts["failed"], &counts["blocked"], &counts["repaired"]),
-        (&3.into(), &1.into(), &3.into()),
+        (
+            &counts["failed"],
+            &counts["blocked"],
+            &counts["created"],
+            &counts["ran"]
+        ),
+        (&3.into(), &1.into(), &2.into(), &1.into()),
         "{counts}"
     );
     let of = |name: &str, event: &str| {

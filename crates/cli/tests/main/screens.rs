@@ -221,7 +221,7 @@ fn a_terminal_has_colours_and_a_bar_only_for_who_waits() {
     assert!(quick.contains("\u{1b}[1mprint[p]\u{1b}[0m: hello"), "{quick:?}");
     assert!(!quick.contains(" of 1 resources"), "a bar flashes: {quick:?}");
     assert!(
-        quick.contains("1 repaired in ") || quick.contains("1 right in "),
+        quick.contains("1 ran in ") || quick.contains("1 unchanged in "),
         "{quick:?}"
     );
     let release = place.path("release").display().to_string();
@@ -550,7 +550,7 @@ fn every_step_is_told_in_words() {
     for step in [
         "came into the program",
         "is watched",
-        "is looked at",
+        "is checked",
         "repairs content",
     ] {
         let line = format!("file[$DIR/file]: {step}\n");

@@ -210,10 +210,7 @@ fn the_journal_finds_repairs_by_resource() {
     assert_eq!(entry["SYSLOG_IDENTIFIER"], "setpoint");
     assert_eq!(entry["_SYSTEMD_UNIT"], "setpoint.service");
     let message = entry["MESSAGE"].as_str().unwrap();
-    assert!(
-        message.starts_with("file[/srv/motd]: repaired content"),
-        "{message}"
-    );
+    assert!(message.starts_with("file[/srv/motd]: created"), "{message}");
 }
 
 fn files_and_commands_are_as_open_as_in_a_run_by_hand() {

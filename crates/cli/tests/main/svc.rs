@@ -406,7 +406,7 @@ fn new_files_of_a_unit_are_read_before_its_service_is_restarted() {
                  svc \"{service}\" {{ state => \"running\", on_refresh => \"restart\", }}\n",
                 content(number).replace('\n', "\\n")
             );
-            assert_eq!(once(&program, &[]), reloaded("restart"), "{service}");
+            assert_eq!(once(&program, &[]), reloaded_by(&path, "restart"), "{service}");
             assert_eq!(
                 property(service, "Environment"),
                 format!("NEW={number}"),
@@ -434,7 +434,11 @@ fn notified(name: &str, parameters: &str) -> (Vec<String>, Option<String>) {
 }
 
 fn reloaded(word: &str) -> (Vec<String>, Option<String>) {
-    (vec![format!("reload: notified -> {word}")], None)
+    reloaded_by("/srv/configuration", word)
+}
+
+fn reloaded_by(file: &str, word: &str) -> (Vec<String>, Option<String>) {
+    (vec![format!("reload: notified by file[{file}] -> {word}")], None)
 }
 
 fn a_notification_starts_a_stopped_service_only_with_restart() {

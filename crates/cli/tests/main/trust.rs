@@ -189,7 +189,7 @@ fn a_compile_error_and_the_end_are_events() {
         .filter_map(|event| event["event"].as_str())
         .collect();
     assert_eq!(names, ["started", "diagnostic", "ended"], "{events:?}");
-    assert_eq!(events[0]["schema"], 1, "{}", events[0]);
+    assert_eq!(events[0]["schema"], 2, "{}", events[0]);
     let diagnostic = &events[1]["diagnostic"];
     assert_eq!(
         (&diagnostic["code"], &diagnostic["line"]),
@@ -221,7 +221,7 @@ fn events_are_numbered_through_and_the_last_one_counts() {
         "{last}"
     );
     assert_eq!(
-        (&last["resources"]["repaired"], &last["resources"]["right"]),
+        (&last["resources"]["created"], &last["resources"]["unchanged"]),
         (&1.into(), &1.into()),
         "{last}"
     );

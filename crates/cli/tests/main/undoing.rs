@@ -8,6 +8,7 @@ use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::{Engine, run, run_command, text};
 
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 const NOTHING: &str = "noop \"nothing\" {}\n";
 
 fn reversed(path: &Path, parameters: &str) -> String {
@@ -143,11 +144,7 @@ fn noop_and_graph_tell_what_would_be_undone_and_leave_it() {
     let noop = run(&place, &["--once", "--noop", "--detailed-exitcode", &path]);
     assert_eq!(noop.code, 2, "{}", noop.stderr);
     assert!(noop.stderr.contains("would undo content"), "{}", noop.stderr);
-    assert!(
-        noop.stderr.contains("1 would be undone, 1 right"),
-        "{}",
-        noop.stderr
-    );
+    assert!(noop.stderr.contains("1 to undo, 1 unchanged"), "{}", noop.stderr);
     assert_eq!(text(&file), "new");
 
     let prefix = place.path("prefix").display().to_string();
@@ -496,4 +493,74 @@ fn however_often_the_process_is_killed_everything_is_undone_to_what_it_was() {
         assert_eq!(is, was(number), "{number}");
     }
     assert_eq!(records(&place), Vec::<PathBuf>::new());
+}
+
+/// An ad-hoc program as root must not undo what the machine's own program manages.
+#[test]
+fn another_program_undoes_nothing_of_the_one_that_owns_the_state_directory() {
+    let place = Hermetic::new();
+    let state = place.path("state").display().to_string();
+    let file = place.path("file").display().to_string();
+    let own = format!("file \"{file}\" {{\n\tcontent => \"important\\n\",\n\tMeta:reverse => true,\n}}\n");
+    let own = place.write("own.mcl", own).display().to_string();
+    let other = place.write("other.mcl", "noop \"n\" {}\n").display().to_string();
+    let once = |arguments: &[&str]| {
+        place.run(
+            BINARY,
+            &[&["run", "--once", "--state-dir", &state], arguments].concat(),
+        )
+    };
+    assert_eq!(once(&[&own]).code, 0);
+    for program in [&*other, "noop \"code\" {}"] {
+        let ran = once(&[program]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(
+            ran.stderr
+                .contains("own.mcl: the run undoes and withdraws none of its resources"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "important\n");
+    }
+    // It is still its own, and still undone when its own program no longer wants it.
+    std::fs::write(&own, "noop \"n\" {}\n").unwrap();
+    let ran = once(&[&own]);
+    assert!(
+        ran.code == 0 && !std::path::Path::new(&file).exists(),
+        "{}",
+        ran.stderr
+    );
+    // `--replace` undoes them.
+    std::fs::write(
+        &own,
+        format!("file \"{file}\" {{\n\tcontent => \"again\\n\",\n\tMeta:reverse => true,\n}}\n"),
+    )
+    .unwrap();
+    assert_eq!(once(&[&own]).code, 0);
+    let ran = once(&["--replace", &other]);
+    assert!(
+        ran.code == 0 && !std::path::Path::new(&file).exists(),
+        "{}",
+        ran.stderr
+    );
+    assert!(!once(&[&other]).stderr.contains("belongs to"));
+}
+
+/// Code on the command line leaves the usual state directory alone.
+#[test]
+fn code_on_the_command_line_has_a_temporary_state_directory() {
+    let place = Hermetic::new();
+    let standard = place.path("standard");
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(BINARY);
+        command
+            .env("STATE_DIRECTORY", &standard)
+            .arg("run")
+            .arg("--once")
+            .args(arguments);
+        command.output().unwrap().status.success()
+    };
+    assert!(run(&["noop \"n\" {}"]) && !standard.exists());
+    let program = place.write("p.mcl", "noop \"n\" {}\n").display().to_string();
+    assert!(run(&[&program]) && standard.exists());
 }

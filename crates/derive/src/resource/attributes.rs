@@ -32,6 +32,8 @@ pub(super) struct Options {
     /// Whether the engine looks again after a repair.
     pub(super) reads_back: bool,
     pub(super) inquires: bool,
+    /// A variant of `Brings`, in lower case.
+    pub(super) brings: Option<Ident>,
     pub(super) background: Option<Path>,
     pub(super) sends: Option<Path>,
     pub(super) merge: Option<Path>,
@@ -75,6 +77,8 @@ pub(super) struct Parameter {
     pub(super) name: String,
     pub(super) yaml_name: String,
     pub(super) default: Default,
+    /// Whether nothing else of the resource depends on it.
+    pub(super) independent: bool,
     /// The parameters of the group that it is; none if it is one parameter.
     members: Vec<Member>,
 }
@@ -193,6 +197,13 @@ impl Options {
             "asynchronous" => self.asynchronous = true,
             "reads_back" => self.reads_back = true,
             "inquires" => self.inquires = true,
+            "brings" => {
+                let word: Ident = meta.value()?.parse()?;
+                if word != "anything" && word != "nothing" {
+                    return Err(syn::Error::new_spanned(word, "expected `anything` or `nothing`"));
+                }
+                self.brings = Some(word);
+            }
             "background" => self.background = Some(meta.value()?.parse()?),
             "sends" => self.sends = Some(meta.value()?.parse()?),
             "merge" => self.merge = Some(meta.value()?.parse()?),
@@ -278,6 +289,7 @@ impl Parameter {
                 }
                 self.name = name.value();
             }
+            "independent" => self.independent = true,
             "yaml" => self.yaml_name = meta.value()?.parse::<LitStr>()?.value(),
             "default" => self.default = Default::Expression(Box::new(meta.value()?.parse()?)),
             "default_with" => self.default = Default::Function(meta.value()?.parse()?),

@@ -24,6 +24,13 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let reads_back = kind.options.reads_back.then(|| quote!(.reading_back()));
     let words = kind.options.action_words.as_ref();
     let action = words.map(|(done, would)| quote!(.with_action(#done, #would)));
+    let brings = kind.options.brings.as_ref().map(|word| {
+        let variant = if word == "anything" { "Anything" } else { "Nothing" };
+        let variant = syn::Ident::new(variant, word.span());
+        quote!(.bringing(::setpoint_engine::Brings::#variant))
+    });
+    let independent: Vec<&str> = kind.fields.iter().filter_map(independent).collect();
+    let independent = (!independent.is_empty()).then(|| quote!(.with_independent(&[#(#independent),*])));
     let background = kind
         .options
         .background
@@ -33,7 +40,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
         impl #ident {
             /// The kind, complete.
             #visibility const SPEC: ::setpoint_engine::KindSpec =
-                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #reads_back #inquires #background #action;
+                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #reads_back #inquires #brings #independent #background #action;
         }
     };
     quote! {
@@ -54,6 +61,14 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
             }
         };
         #spec
+    }
+}
+
+/// The name of an independent parameter.
+fn independent(field: &KindField) -> Option<&str> {
+    match &field.role {
+        Role::Parameter(parameter) if parameter.independent => Some(&parameter.name),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_graph::{DesiredResource, ResourceId};
+use setpoint_graph::{DesiredResource, ResourceId, Sending};
 use setpoint_value::Value;
 
 use super::{ExitReason, RecordWork, VertexId};
@@ -106,7 +106,7 @@ pub enum Action {
 }
 
 /// What a run is given.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RunRequest {
     /// Its number; later runs have higher ones.
     pub run: u64,
@@ -124,10 +124,43 @@ pub struct RunRequest {
     pub received: Vec<Received>,
     /// The same for members, sorted by their identity; those that receive nothing are not in it.
     pub members: Vec<MemberRequest>,
+    /// The direct predecessors, in a plan.
+    pub before: Vec<ResourceId>,
+    /// Received parameters whose value is not known, because the sender has not run.
+    pub unknown: Vec<UnknownParameter>,
     /// Who is notified by a repair: to be stored as *perhaps* before the first one.
     pub notifies: Vec<ResourceId>,
     /// What is exported with it: the resource, and members, as they are now, with what they received.
     pub exports: Vec<Arc<DesiredResource>>,
+}
+
+/// A received parameter whose value is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownParameter {
+    /// The member whose parameter it is, if it is one of a member.
+    pub member: Option<ResourceId>,
+    /// The parameter that takes the value.
+    pub parameter: &'static str,
+    /// The sender.
+    pub from: ResourceId,
+    /// Under which send key.
+    pub key: Arc<str>,
+}
+
+impl UnknownParameter {
+    /// The parameter of a resource that takes a sent value.
+    pub(super) fn of(
+        sending: Sending<'_>,
+        member: Option<&ResourceId>,
+        parameter: &'static str,
+    ) -> UnknownParameter {
+        UnknownParameter {
+            member: member.cloned(),
+            parameter,
+            from: sending.from.clone(),
+            key: sending.key.clone(),
+        }
+    }
 }
 
 /// Whether a run calls `check_apply`.
@@ -153,7 +186,7 @@ pub struct ExitReport {
     /// How many runs repaired something.
     pub repaired: u64,
     /// How many runs would have repaired something but for noop.
-    pub would_repair: u64,
+    pub would_change: u64,
     /// What did not end in time when the engine stopped, with the path at which it was at work, where that is known.
     pub hung: BTreeMap<ResourceId, Option<Arc<str>>>,
 }
@@ -170,7 +203,7 @@ impl ExitReport {
             ExitReason::MaxRuntime | ExitReason::BackgroundFailed(_) => 1,
             ExitReason::Requested(code) => *code,
             ExitReason::Converged if !self.failed.is_empty() || !self.blocked.is_empty() => 1,
-            ExitReason::Converged if detailed && self.repaired + self.would_repair > 0 => 2,
+            ExitReason::Converged if detailed && self.repaired + self.would_change > 0 => 2,
             ExitReason::Converged => 0,
         }
     }

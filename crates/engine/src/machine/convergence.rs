@@ -20,7 +20,7 @@ pub(super) struct Convergence {
     /// When the last of them ended.
     pub(super) repaired_at: Option<Duration>,
     /// Runs that would have but for noop.
-    pub(super) would_repair: u64,
+    pub(super) would_change: u64,
 }
 
 impl Machine {

@@ -13,6 +13,8 @@ pub(super) enum Refresh {
     Pending,
     /// The receiver's run in progress has seen it.
     Taken,
+    /// Nothing is repaired, and a repair of the sender would send it.
+    Foreseen,
 }
 
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use setpoint_graph::ResourceId;
 use setpoint_value::{Value, convert};
 
 use super::vertex::{Holding, Receiving};
-use super::{EventKind, Machine};
+use super::{EventKind, Machine, UnknownParameter};
 use crate::{Attempting, Cause, Failure, FailureReason, MemberRequest, Received, Sent};
 
 /// What a run is to set in one resource.
@@ -19,6 +19,8 @@ pub(super) type Transfer = Vec<(&'static str, Option<Value>)>;
 pub(super) struct Transfers {
     pub(super) own: Transfer,
     pub(super) members: BTreeMap<ResourceId, Transfer>,
+    /// Parameters without a value before their sender has run.
+    pub(super) unknown: Vec<UnknownParameter>,
 }
 
 impl Transfers {
@@ -72,13 +74,15 @@ impl Machine {
                         changed: changed.contains(&place),
                     },
                 });
+                if self.is_not_known_yet(edge.from, sending.from) {
+                    transfers
+                        .unknown
+                        .push(UnknownParameter::of(sending, member, schema.name));
+                    continue;
+                }
                 let Some(value) = self.published_value(edge.from, sending.from, sending.key)? else {
                     // Withheld: the parameter keeps what it holds.
-                    holding.extend(before.map(|value| Holding {
-                        member: member.cloned(),
-                        parameter: schema.name,
-                        value: value.clone(),
-                    }));
+                    holding.extend(before.map(|value| Holding::of(place, value)));
                     continue;
                 };
                 let value = fit(&value, schema.parameter_type)
@@ -97,11 +101,7 @@ impl Machine {
                     received[last].received.changed = true;
                     news.push(last);
                 }
-                holding.push(Holding {
-                    member: member.cloned(),
-                    parameter: schema.name,
-                    value,
-                });
+                holding.push(Holding::of(place, &value));
             }
         }
         let still_held: FxHashSet<Place<'_>> = holding.iter().map(Holding::place).collect();
@@ -153,6 +153,23 @@ impl Machine {
             received,
         });
         (own, requests.collect())
+    }
+
+    /// Whether a sender would publish something else if it were repaired.
+    fn is_not_known_yet(&self, slot: u32, sender: &ResourceId) -> bool {
+        let vertex = self.vertex(slot);
+        let Some(life) = vertex.life.as_ref().filter(|_| self.options.noop) else {
+            return false;
+        };
+        let published = vertex.published.as_ref();
+        let sent = match *sender == life.resource.id {
+            true => published.and_then(|all| all.own.as_ref()),
+            false => published
+                .and_then(|all| all.by_members.get(sender))
+                .map(|(_, sent)| sent),
+        };
+        let is_final = sent.is_some_and(|sent| sent.is_final);
+        !is_final && life.would_change
     }
 
     /// What a sender, or a member of it, published under a key; none when it withholds it.
@@ -235,6 +252,14 @@ impl Machine {
 type Place<'a> = (Option<&'a ResourceId>, &'static str);
 
 impl Holding {
+    fn of((member, parameter): Place<'_>, value: &Value) -> Holding {
+        Holding {
+            member: member.cloned(),
+            parameter,
+            value: value.clone(),
+        }
+    }
+
     fn place(&self) -> Place<'_> {
         (self.member.as_ref(), self.parameter)
     }

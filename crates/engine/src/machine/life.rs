@@ -49,8 +49,8 @@ pub(super) struct Life {
     pub(super) is_silent: bool,
     /// That was told.
     pub(super) is_said_silent: bool,
-    /// Its last run found something wrong and was not allowed to repair it.
-    pub(super) would_repair: bool,
+    /// Its last run found something wrong and was not allowed to repair it, or could not say what a repair would do.
+    pub(super) would_change: bool,
     /// A swap takes it away after one run.
     realizing: bool,
     stage: Stage,
@@ -222,7 +222,7 @@ impl Life {
             has_published: false,
             is_silent: false,
             is_said_silent: false,
-            would_repair: false,
+            would_change: false,
             realizing: false,
             stage: initialising(now),
         }

@@ -189,6 +189,8 @@ mod tests {
         Drift {
             member: None,
             field: field.into(),
+            effect: crate::Effect::Change,
+            attributes: Vec::new(),
             is: "wrong".into(),
             want: want.into(),
             repaired,

@@ -8,7 +8,9 @@ use setpoint_graph::ResourceId;
 use super::edges::Refresh;
 use super::life::{Run, Stage, Wait, Why};
 use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
-use crate::{Cause, Drift, DriftValue, Failure, FailureReason, RunSummary};
+use crate::{
+    Cause, Drift, DriftValue, Effect, Failure, FailureReason, ResourceName, RunForeseen, RunSummary,
+};
 
 /// As many resources of a group have an event each when they fail; more of them are summed up.
 const MOST_NAMED: usize = 16;
@@ -31,11 +33,13 @@ impl Machine {
         for at in 0..self.vertex(slot).incoming.len() {
             let edge = self.vertex(slot).incoming[at];
             let edge = self.edges.get_mut(edge);
-            if edge.refresh == Refresh::Pending {
-                edge.refresh = Refresh::Taken;
-                if resource.schema.refreshable {
-                    refresh.push(edge.desired.from.clone());
-                }
+            match edge.refresh {
+                Refresh::Pending => edge.refresh = Refresh::Taken,
+                Refresh::Foreseen => {}
+                Refresh::None | Refresh::Taken => continue,
+            }
+            if resource.schema.refreshable {
+                refresh.push(edge.desired.from.clone());
             }
         }
         let what = EventKind::StartedRun {
@@ -58,13 +62,15 @@ impl Machine {
         };
         let check = if hidden {
             Check::SkipAsOk
-        } else if noop && !refresh.is_empty() {
+        } else if noop && !self.options.noop && !refresh.is_empty() {
             Check::SkipAsDrift
         } else {
             Check::Call
         };
         let notifies = if noop { Vec::new() } else { self.notifies(slot) };
         let transfer = std::mem::take(&mut transfers.own);
+        let unknown = std::mem::take(&mut transfers.unknown);
+        let before = self.predecessors(slot);
         let (received, members) = self.received(slot, transfers);
         let exports = self.exports_of(slot, noop);
         let timeout = resource.meta.timeout;
@@ -84,10 +90,23 @@ impl Machine {
                 transfer,
                 received,
                 members,
+                before,
+                unknown,
                 notifies,
                 exports,
             }),
         });
+    }
+
+    /// The direct predecessors of a vertex, in a plan.
+    fn predecessors(&self, slot: u32) -> Vec<ResourceId> {
+        if !self.options.noop {
+            return Vec::new();
+        }
+        let edges = self.vertex(slot).incoming.iter();
+        edges
+            .filter_map(|edge| self.identity(self.edges.get(*edge).from))
+            .collect()
     }
 
     /// Whom a repair of a vertex notifies.
@@ -138,6 +157,7 @@ impl Machine {
             result: summary,
             duration: self.now.saturating_sub(run.began),
             error: error.clone(),
+            foreseen: self.foreseen(slot, &result),
         };
         self.emit(Some(slot), what);
         // An attempt at a repair, for its notifications may be stored already; a repair if the run succeeded.
@@ -184,17 +204,35 @@ impl Machine {
 
     /// Reports the drifts of a run that were not reported while it was in progress, and what came of repairs.
     fn tell_drifts(&mut self, slot: u32, run: &Run, result: &RunResult) {
+        let later = self.is_later_drift(slot, run);
         for drift in result.drifts.iter().skip(usize::from(run.announced)) {
-            self.emit_drift(slot, drift);
+            self.emit_drift(slot, later, drift);
         }
         for drift in result.drifts.iter().filter(|drift| drift.repaired) {
             let [field, is, want] = shown(drift);
+            let effect = drift.effect;
             let what = match self.has_succeeded(slot, drift, result) {
-                true => EventKind::Repaired { field, is, want },
-                false => EventKind::NotRepaired { field, is, want },
+                true => EventKind::Repaired {
+                    field,
+                    effect,
+                    later,
+                    is,
+                    want,
+                },
+                false => EventKind::NotRepaired {
+                    field,
+                    effect,
+                    is,
+                    want,
+                },
             };
             self.emit_of(slot, drift.member.as_ref(), what);
         }
+    }
+
+    /// Whether a run finds drift of a resource that was in its state before, and the program asks for nothing new.
+    fn is_later_drift(&self, slot: u32, run: &Run) -> bool {
+        run.by_watch && self.life(slot).was_settled
     }
 
     /// Keeps which resources of a group failed, if all others of it are right.
@@ -290,11 +328,70 @@ impl Machine {
 
     fn noop_run_succeeded(&mut self, slot: u32, summary: RunSummary) {
         self.put_back_refresh(slot);
-        let is_wrong = summary == RunSummary::Drift;
-        if is_wrong {
-            self.convergence.would_repair += 1;
+        let before = self.life(slot).would_change;
+        let would_change = matches!(summary, RunSummary::Drift | RunSummary::Unsure);
+        if would_change {
+            self.convergence.would_change += 1;
         }
-        self.succeeded(slot, is_wrong);
+        self.succeeded(slot, would_change);
+        if self.options.noop {
+            self.foresee(slot, before, would_change);
+        }
+    }
+
+    /// Tells the resources behind a vertex that a repair would notify them, or would send them another value.
+    fn foresee(&mut self, slot: u32, before: bool, would_change: bool) {
+        for at in 0..self.vertex(slot).outgoing.len() {
+            let index = self.vertex(slot).outgoing[at];
+            let edge = self.edges.get_mut(index);
+            let (to, sends) = (edge.to, edge.sends());
+            let is_foreseen = match (edge.refresh, would_change && edge.notifies()) {
+                (Refresh::None, true) => Some(Refresh::Foreseen),
+                (Refresh::Foreseen, false) => Some(Refresh::None),
+                _ => None,
+            };
+            if let Some(refresh) = is_foreseen {
+                edge.refresh = refresh;
+                if self.may_be_refreshed(to) {
+                    let by = self.show(slot);
+                    self.make_due(to, Cause::RefreshBy(by));
+                }
+            }
+            if sends && before != would_change {
+                let by = self.show(slot);
+                self.make_due(to, Cause::ReceivedFrom(by));
+            }
+        }
+    }
+
+    /// The forecast for a run with repairs, for the event of a run without.
+    fn foreseen(&self, slot: u32, result: &RunResult) -> Option<Box<RunForeseen>> {
+        if !self.options.noop {
+            return None;
+        }
+        let incoming = self
+            .vertex(slot)
+            .incoming
+            .iter()
+            .map(|edge| self.edges.get(*edge));
+        let refreshable = self.may_be_refreshed(slot);
+        let notifying = incoming.filter(|edge| {
+            refreshable
+                && matches!(
+                    edge.refresh,
+                    Refresh::Foreseen | Refresh::Taken | Refresh::Pending
+                )
+        });
+        let planned = result.planned.as_deref().cloned().unwrap_or_default();
+        let foreseen = RunForeseen {
+            needs: planned.needs,
+            unsure: planned.unsure,
+            notified_by: notifying
+                .map(|edge| ResourceName::from(&edge.desired.from))
+                .collect(),
+            until: planned.until.as_ref().map(ResourceName::from),
+        };
+        (foreseen != RunForeseen::default()).then(|| Box::new(foreseen))
     }
 
     fn run_succeeded(&mut self, slot: u32, result: &RunResult, has_repaired: bool) {
@@ -311,15 +408,15 @@ impl Machine {
         }
         // What a member may not repair was found, and is as it was.
         self.notify(slot, has_repaired);
-        let would_repair = result.drifts.iter().any(|drift| !drift.repaired);
-        self.convergence.would_repair += u64::from(would_repair);
-        self.succeeded(slot, would_repair);
+        let would_change = result.drifts.iter().any(|drift| !drift.repaired);
+        self.convergence.would_change += u64::from(would_change);
+        self.succeeded(slot, would_change);
     }
 
-    fn succeeded(&mut self, slot: u32, would_repair: bool) {
+    fn succeeded(&mut self, slot: u32, would_change: bool) {
         let life = self.life_mut(slot);
         life.was_settled = true;
-        life.would_repair = would_repair;
+        life.would_change = would_change;
         life.failing = false;
         life.waiting_for_host = false;
         life.second_chance = false;
@@ -643,19 +740,27 @@ impl Machine {
             && let Some(announced) = run.announced.checked_add(1)
         {
             run.announced = announced;
-            self.emit_drift(slot, drift);
+            let run = *run;
+            let later = self.is_later_drift(slot, &run);
+            self.emit_drift(slot, later, drift);
         }
     }
 
-    fn emit_drift(&mut self, slot: u32, drift: &Drift) {
+    fn emit_drift(&mut self, slot: u32, later: bool, drift: &Drift) {
         let [field, is, want] = shown(drift);
         let repairing = drift.repaired.then(|| field.clone());
         let diff = drift.difference().map(Into::into);
+        let attributes = drift.attributes.iter();
+        let attributes = attributes.map(|(name, value)| ((*name).into(), value.to_string().into()));
         let what = EventKind::Drift {
             field,
+            effect: drift.effect,
+            later,
             is,
             want,
+            unknown: matches!(drift.want, DriftValue::Unknown(_)),
             diff,
+            attributes: attributes.collect(),
         };
         self.emit_of(slot, drift.member.as_ref(), what);
         if let Some(field) = repairing {
@@ -669,8 +774,10 @@ fn refresh_that_waits() -> Drift {
     Drift {
         member: None,
         field: "refresh".into(),
+        effect: Effect::Run,
         is: DriftValue::from("pending"),
         want: DriftValue::from("served"),
+        attributes: Vec::new(),
         repaired: false,
         is_done: false,
     }
@@ -695,6 +802,7 @@ fn summary(result: &RunResult) -> RunSummary {
     match result.outcome {
         Err(_) if failed_as(result, FailureReason::Waiting) => RunSummary::Waiting,
         Err(_) => RunSummary::Failed,
+        Ok(()) if result.is_unsure() => RunSummary::Unsure,
         Ok(()) if result.drifts.is_empty() => RunSummary::Ok,
         Ok(()) => RunSummary::Drift,
     }

@@ -35,7 +35,7 @@ pub enum Standing {
     /// Something else keeps undoing its repairs.
     Conflict,
     /// It is wrong, and would be repaired but for `noop`.
-    WouldRepair,
+    WouldChange,
     /// Everything was right when it was looked at last, and nothing has happened since.
     Right,
     /// It is looked at, or repaired.
@@ -61,7 +61,7 @@ impl Standing {
         Standing::Blocked,
         Standing::Unresponsive,
         Standing::Conflict,
-        Standing::WouldRepair,
+        Standing::WouldChange,
         Standing::Finishing,
         Standing::Running,
         Standing::Waiting,
@@ -86,7 +86,7 @@ pub struct StandingCounts {
     /// Are repaired again and again, because something else keeps undoing it.
     pub conflict: usize,
     /// Are wrong, and would be repaired but for `noop`.
-    pub would_repair: usize,
+    pub would_change: usize,
     /// Are leaving the program, and something of them is still under way.
     pub finishing: usize,
     /// Are looked at, or repaired.
@@ -121,7 +121,7 @@ impl StandingCounts {
             Standing::Blocked => &mut self.blocked,
             Standing::Unresponsive => &mut self.unresponsive,
             Standing::Conflict => &mut self.conflict,
-            Standing::WouldRepair => &mut self.would_repair,
+            Standing::WouldChange => &mut self.would_change,
             Standing::Finishing => &mut self.finishing,
             Standing::Running => &mut self.running,
             Standing::Waiting => &mut self.waiting,
@@ -510,7 +510,7 @@ impl Vertex {
             _ if life.waiting_for_host => Standing::WaitingForHost,
             _ if has_error => Standing::Failing,
             _ if life.fight().is_some() => Standing::Conflict,
-            Stage::Watching(Activity::Clean) if life.would_repair => Standing::WouldRepair,
+            Stage::Watching(Activity::Clean) if life.would_change => Standing::WouldChange,
             Stage::Watching(Activity::Clean) => Standing::Right,
             Stage::Watching(Activity::Running(_)) => Standing::Running,
             Stage::Watching(Activity::Due(_)) => Standing::Waiting,

@@ -195,7 +195,7 @@ impl Machine {
             failed: stopping.failed.clone(),
             blocked: stopping.blocked.clone(),
             repaired: self.convergence.repaired,
-            would_repair: self.convergence.would_repair,
+            would_change: self.convergence.would_change,
             hung,
         };
         self.actions.push(Action::Exit(Box::new(report)));

@@ -15,6 +15,7 @@ use tokio::runtime::RuntimeFlavor;
 
 use super::exporting::Exporting;
 use super::inbox::{Message, WatchId};
+use super::judging::{self, Looked};
 use super::pool::{Lane, Work};
 use super::read_back::read_back;
 use super::watching::{ArmedWatches, Watches, arm, rearm};
@@ -525,7 +526,9 @@ async fn run_instance(
     replacement: &mut Option<Replacement>,
     exporting: &mut Exporting,
 ) -> RunResult {
-    if let Err(result) = before_run(run, instance) {
+    judging::begin(shared, run);
+    if let Err(mut result) = before_run(shared, run, instance) {
+        judging::judge(shared, run, instance, Looked::default(), &mut result);
         return *result;
     }
     // Beside the check.
@@ -552,7 +555,11 @@ async fn run_instance(
     let writer = run
         .watch
         .map(|watch| shared.subscriber.writer(WatchToken(watch.token())));
-    let mut apply = Apply::new(input()).in_batch(&together).written_by(writer);
+    let mut apply = Apply::new(input())
+        .in_batch(&together)
+        .written_by(writer)
+        .foreseeing(shared.foresight.as_ref())
+        .permitted(shared.permits.as_deref());
     // Made inside, so that a panic while it is made is caught too.
     let mut ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;
     if lane.is_some() {
@@ -560,7 +567,8 @@ async fn run_instance(
         let succeeded = matches!(ended, Ok(Ok(())));
         *replacement = apply.take_replacement().filter(|_| succeeded);
     }
-    let outcome = apply.finish();
+    let mut outcome = apply.finish();
+    let looked = Looked::of(&mut outcome);
     let reads_back =
         shared.reads_back(&run.cell.resource.id) && outcome.drifts.iter().any(|drift| drift.repaired);
     if reads_back && matches!(ended, Ok(Ok(()))) {
@@ -569,11 +577,14 @@ async fn run_instance(
         })
         .await;
     }
-    after_run(ended, outcome)
+    let mut result = after_run(ended, outcome);
+    judging::add_unknown(run, &mut result);
+    judging::judge(shared, run, instance, looked, &mut result);
+    result
 }
 
 /// Takes received values over. An error is the end of the run.
-fn before_run(run: &Run, instance: &mut Instance) -> Result<(), Box<RunResult>> {
+fn before_run(shared: &Shared, run: &Run, instance: &mut Instance) -> Result<(), Box<RunResult>> {
     let request = &run.request;
     let members = request.members.iter();
     let members = members.filter(|member| !member.transfer.is_empty());
@@ -602,7 +613,7 @@ fn before_run(run: &Run, instance: &mut Instance) -> Result<(), Box<RunResult>> 
         }));
     }
     match request.check {
-        Check::Call => Ok(()),
+        Check::Call => judging::leave_out(shared, run, instance),
         Check::SkipAsOk | Check::SkipAsDrift => Err(Box::new(RunResult {
             checked: false,
             ..RunResult::ok()

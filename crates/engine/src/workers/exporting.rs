@@ -56,12 +56,21 @@ struct State {
 
 impl Exporter {
     /// One that writes to this store, by a task of this runtime.
-    pub(super) fn start(store: Arc<dyn ExportStore>, inbox: Arc<Inbox>, runtime: &Runtime) -> Arc<Exporter> {
+    pub(super) fn start(
+        store: Arc<dyn ExportStore>,
+        keeps_former: bool,
+        inbox: Arc<Inbox>,
+        runtime: &Runtime,
+    ) -> Arc<Exporter> {
         let exporter = Arc::new(Exporter {
             exports: Mutex::default(),
             keeps_secrets: store.keeps_secrets(),
             news: Notify::new(),
-            state: Mutex::default(),
+            // Exports of earlier processes are never looked up then, so they stay.
+            state: Mutex::new(State {
+                knows_former: keeps_former,
+                ..State::default()
+            }),
             changed: Condvar::new(),
         });
         runtime.spawn(exporter.clone().work(store, inbox));

@@ -95,7 +95,7 @@ fn exit_codes_of_running_once() {
     sim.settle();
     let report = sim.exit.clone().unwrap();
     assert_eq!([report.code(false), report.code(true)], [0, 2]);
-    assert_eq!((report.repaired, report.would_repair), (0, 1));
+    assert_eq!((report.repaired, report.would_change), (0, 1));
 }
 
 #[test]

@@ -502,6 +502,8 @@ fn drift_that_a_long_run_reports_is_told_at_once_and_once() {
     let drift = Drift {
         member: None,
         field: "content".into(),
+        effect: setpoint_engine::Effect::Change,
+        attributes: Vec::new(),
         is: "wrong".into(),
         want: "right".into(),
         repaired: true,

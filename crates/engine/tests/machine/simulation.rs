@@ -716,6 +716,8 @@ impl Simulation {
         let drifts = run.drifts.iter().map(|(field, want)| Drift {
             member: repaired.clone(),
             field: (*field).into(),
+            effect: setpoint_engine::Effect::Change,
+            attributes: Vec::new(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from(*want),
             repaired: !request.noop && may_repair,
@@ -754,18 +756,7 @@ impl Simulation {
             ..RunResult::ok()
         };
         let key = self.later(run.takes, Input::RunEnded { vertex, result });
-        self.requests.push((
-            name,
-            RunRequest {
-                refresh: request.refresh.clone(),
-                transfer: request.transfer.clone(),
-                received: request.received.clone(),
-                members: request.members.clone(),
-                notifies: request.notifies.clone(),
-                exports: request.exports.clone(),
-                ..*request
-            },
-        ));
+        self.requests.push((name, (*request).clone()));
         self.running.insert(vertex, (run, request, key));
     }
 
@@ -865,6 +856,7 @@ fn brief(event: &Event) -> Option<String> {
             (RunSummary::Ok, _) => "ok".to_owned(),
             (RunSummary::Drift, _) => "drift".to_owned(),
             (RunSummary::Waiting, _) => "looked in vain".to_owned(),
+            (RunSummary::Unsure, _) => "unsure".to_owned(),
             (RunSummary::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("")),
         },
         EventKind::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),

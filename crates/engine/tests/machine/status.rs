@@ -121,7 +121,7 @@ fn how_each_stands_and_since_when_is_told_and_counted() {
     assert_eq!(stands(&sim, "fails"), (Standing::Failed, at(0)));
     assert_eq!(stands(&sim, "behind"), (Standing::Blocked, at(0)));
     assert_eq!(stands(&sim, "waits"), (Standing::Waiting, at(0)));
-    assert_eq!(stands(&sim, "looks"), (Standing::WouldRepair, at(0)));
+    assert_eq!(stands(&sim, "looks"), (Standing::WouldChange, at(0)));
     assert_eq!(stands(&sim, "starts"), (Standing::Starting, at(0)));
     // It has been tried ten times since it first failed.
     assert!(sim.starts("retries").len() >= 10);
@@ -130,7 +130,7 @@ fn how_each_stands_and_since_when_is_told_and_counted() {
         failed: 1,
         failing: 1,
         blocked: 1,
-        would_repair: 1,
+        would_change: 1,
         running: 1,
         waiting: 1,
         starting: 1,

@@ -155,7 +155,7 @@ impl Resource for Block {
             (None, None) => return Ok(()),
         }
         self.validation.check(apply, &path, &after).await?;
-        if apply.drift("content", shown(is), shown(wanted.as_deref())) {
+        if apply.existence("content", shown(is), shown(wanted.as_deref())) {
             let mut request = Replace::bytes(path, after);
             if before.is_none() {
                 request = request.mode(0o600 & !umask());

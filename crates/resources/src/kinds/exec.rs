@@ -12,8 +12,8 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Apply, CancelCause, DriftValue, Failure, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
-    Wanted, Watch, async_trait,
+    Apply, CancelCause, DriftValue, Effect, Failure, Identity, IfSet, Kind as _, Level, Resource, Sends,
+    Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
@@ -35,7 +35,7 @@ use crate::sorts::{Account, FILE, PACKAGE_FILE};
 /// A process that the command leaves in the background is not waited for. Under the service it belongs to the control group of the
 /// service, so it ends when the service is stopped or restarted; after a run by hand it stays.
 #[derive(Debug, Clone, Resource)]
-#[resource(kind = "exec", refreshable, autoedge, action(done = "ran", would = "run"), asynchronous, sends = Sent)]
+#[resource(kind = "exec", brings = anything, refreshable, autoedge, action(done = "ran", would = "run"), asynchronous, sends = Sent)]
 pub(crate) struct Exec {
     /// The program and its arguments, or a text for the shell. Unset: the resource's name.
     #[param(flatten(cmd, cwd, shell))]
@@ -236,7 +236,7 @@ impl Resource for Exec {
             }
         };
         let line = DriftValue::Text(self.main().to_string());
-        if !apply.drift("run", allowed, line) {
+        if !apply.act(Effect::Run, "run", allowed, line) {
             // What was never run has nothing to send, which is not the same as having printed nothing.
             if cache.sent != Sent::default() {
                 apply.send(cache.sent);

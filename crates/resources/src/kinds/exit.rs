@@ -1,6 +1,6 @@
 //! The `exit` kind: ends the program.
 
-use setpoint_engine::{Apply, Failure, Resource, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, Resource, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
 use crate::ProgramExit;
@@ -9,7 +9,7 @@ use crate::ProgramExit;
 ///
 /// Under a service manager that restarts what exits, the program will run in circles.
 #[derive(Debug, Resource)]
-#[resource(kind = "exit")]
+#[resource(kind = "exit", brings = nothing)]
 pub(crate) struct Exit {
     /// The exit status, 0 to 125.
     code: u8,
@@ -28,7 +28,12 @@ impl Resource for Exit {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        if apply.drift("exit", "running", format!("exit with status {}", self.code)) {
+        if apply.act(
+            Effect::Run,
+            "exit",
+            "running",
+            format!("exit with status {}", self.code),
+        ) {
             apply.handle().extension::<ProgramExit>()?.request(self.code);
         }
         Ok(())

@@ -50,6 +50,7 @@ pub(crate) struct File {
     /// The exact contents; the empty text makes an empty file.
     ///
     /// At most one of `content`, `source` and `fragments` is set.
+    #[param(independent)]
     content: Option<Text>,
     /// A file or directory to copy from; with `symlink` the text of the link.
     source: Text,
@@ -58,10 +59,13 @@ pub(crate) struct File {
     /// A path that ends in a slash is a directory: its files by name.
     fragments: Vec<AbsolutePath>,
     /// Name or number of the owner.
+    #[param(independent)]
     owner: String,
     /// Name or number of the group.
+    #[param(independent)]
     group: String,
     /// Permissions: who may read, write and execute.
+    #[param(independent)]
     mode: IfSet<Mode>,
     /// Makes missing parents of a directory, removes and copies whole trees.
     recurse: bool,
@@ -75,6 +79,7 @@ pub(crate) struct File {
     /// It is made when it is needed. Not one of mgmt's parameters.
     backup: IfSet<AbsolutePath>,
     /// The SELinux context; the empty text means none.
+    #[param(independent)]
     selinux: Option<Text>,
     #[param(flatten(validate, validate_timeout))]
     validation: Validation,

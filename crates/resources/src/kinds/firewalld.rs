@@ -176,10 +176,10 @@ impl Firewalld {
             true if closed.is_empty() => false,
             true => {
                 let wanted = listed(managed.iter().map(ToString::to_string).collect());
-                apply.drift(field, is, wanted)
+                apply.existence(field, is, wanted)
             }
             false if open.is_empty() => false,
-            false => apply.drift(field, is, None::<String>),
+            false => apply.existence(field, is, None::<String>),
         }
     }
 }

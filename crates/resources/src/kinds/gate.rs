@@ -1,6 +1,6 @@
 //! The `gate` kind: a resource of another machine that others wait for.
 
-use setpoint_engine::{Apply, Failure, Handle, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, Handle, Resource, Watch, async_trait};
 
 use crate::{SharedKey, SharedStore};
 
@@ -9,7 +9,7 @@ use crate::{SharedKey, SharedStore};
 /// The engine of that machine writes the hash of the parameters that it has settled into the store that machines share. While that is
 /// another one, or none, the gate is closed.
 #[derive(Debug, Resource)]
-#[resource(kind = "gate", action(done = "waited", would = "wait"))]
+#[resource(kind = "gate", brings = nothing, action(done = "waited", would = "wait"))]
 pub(crate) struct Gate {
     /// The machine.
     machine: String,
@@ -55,7 +55,8 @@ impl Resource for Gate {
             return Err(Failure::waiting(missing));
         }
         // Where nothing is repaired nobody waits either: what comes after it is looked at.
-        let _ = apply.drift(
+        let _ = apply.act(
+            Effect::Run,
             "settled",
             missing,
             format!("until {resource} is settled on {machine}"),

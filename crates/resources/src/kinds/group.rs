@@ -77,7 +77,7 @@ impl Resource for Group {
         let found = accounts.group(&self.name);
         if *self.state == Some(Presence::Absent) {
             let Some(_) = found else { return Ok(()) };
-            if apply.drift("state", "exists", "absent") {
+            if apply.remove("exists") {
                 let tool = Tool::new("groupdel").argument(&self.name);
                 tool.run("remove the group", apply).await?;
             }
@@ -113,7 +113,7 @@ impl Group {
     }
 
     async fn make(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        if !apply.drift("state", "absent", "exists") {
+        if !apply.create(self.gid.map(|gid| ("gid", gid.into())).into_iter().collect()) {
             return Ok(());
         }
         let mut tool = Tool::new("groupadd");

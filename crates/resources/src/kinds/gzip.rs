@@ -137,7 +137,7 @@ impl Resource for Gzip {
             Some(input) => format!("{input}, compressed"),
             None => format!("{} bytes, compressed", self.content.as_bytes().len()),
         };
-        if apply.drift("output", is, want) {
+        if apply.existence("output", is, want) {
             derived_file::make(apply, &path, &origin, found, move |writer| {
                 again.compress(method, writer)
             })?;

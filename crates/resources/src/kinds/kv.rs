@@ -101,7 +101,7 @@ impl Resource for Kv {
             (Some(stored), _) if stored.secrecy == Secrecy::Secret => {
                 apply.drift("value", DriftValue::Sensitive, self.value.as_deref())
             }
-            _ => apply.drift("value", text, self.value.as_deref()),
+            _ => apply.existence("value", text, self.value.as_deref()),
         };
         if is_to_be_set {
             store.set(self.place(), self.value.as_deref(), secrecy).await?;

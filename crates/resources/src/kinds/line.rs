@@ -123,7 +123,7 @@ impl Resource for Line {
             _ => (DriftValue::Absent, shown),
         };
         self.validation.check(apply, &path, &after).await?;
-        if apply.drift("line", is, want) {
+        if apply.existence("line", is, want) {
             let mut request = Replace::bytes(path, after);
             if before.is_none() {
                 request = request.mode(0o600 & !umask());

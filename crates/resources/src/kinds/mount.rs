@@ -67,7 +67,7 @@ const MOST_NAMED: usize = 5;
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "mount", autoedge, asynchronous)]
+#[resource(kind = "mount", brings = anything, autoedge, asynchronous)]
 pub(crate) struct Mount {
     /// Whether it is there. It must be set.
     state: IfSet<Presence>,
@@ -251,7 +251,7 @@ impl Mount {
         };
         let is = fstab::shown(&text, &self.name).map_or(DriftValue::Absent, DriftValue::from);
         let want = fstab::shown(&edited, &self.name).map_or(DriftValue::Absent, DriftValue::from);
-        if apply.drift("fstab", is, want) {
+        if apply.existence("fstab", is, want) {
             let request = Replace::bytes(path, edited).mode(is_new.then_some(0o644));
             apply.replace_at_once(request)?;
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Zoned;
-use setpoint_engine::{Apply, Failure, IfSet, Level, Resource, Text, Words, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, IfSet, Level, Resource, Text, Words, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::journal::{JOURNAL, JournalEntry, LogSocket, SYSLOG};
 
@@ -36,7 +36,7 @@ use setpoint_host::journal::{JOURNAL, JournalEntry, LogSocket, SYSLOG};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "msg", refreshable, action(done = "told", would = "tell"))]
+#[resource(kind = "msg", brings = nothing, refreshable, action(done = "told", would = "tell"))]
 pub(crate) struct Msg {
     /// The message.
     body: Text,
@@ -155,7 +155,7 @@ impl Resource for Msg {
         let journal = self.journal && !self.told.journal;
         let syslog = self.syslog && !self.told.syslog;
         let is_told = self.told.anybody && !journal && !syslog;
-        if is_told || !apply.drift("body", None::<&str>, body.as_str()) {
+        if is_told || !apply.act(Effect::Run, "body", None::<&str>, body.as_str()) {
             return Ok(());
         }
         self.told.anybody = true;

@@ -4,7 +4,7 @@ use setpoint_engine::{Apply, Failure, Grouping, Level, Members, Resource, async_
 
 /// Nothing. A place for edges to meet.
 #[derive(Debug, Resource)]
-#[resource(kind = "noop", refreshable, autogroup)]
+#[resource(kind = "noop", brings = nothing, refreshable, autogroup)]
 pub(crate) struct Noop {
     /// A note for whoever reads the program.
     comment: String,

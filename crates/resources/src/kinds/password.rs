@@ -124,7 +124,7 @@ impl Resource for Password {
             true => DriftValue::Sensitive,
             false => DriftValue::Absent,
         };
-        if is_wanted && apply.drift("password", is, DriftValue::Sensitive) {
+        if is_wanted && apply.existence("password", is, DriftValue::Sensitive) {
             let new = Secret(random::text(usize::from(self.length), ALPHABET));
             let content = match self.saved {
                 true => format!("{}\n", new.0),

@@ -4,7 +4,7 @@
 //! `crate::packages`. Beside what the reference has: `hold`.
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, Grouping, Handle, Identity, Members, Relations, Resource, Wanted,
+    Apply, DriftValue, Effect, Failure, Grouping, Handle, Identity, Members, Relations, Resource, Wanted,
     WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
@@ -44,7 +44,7 @@ use crate::sorts::{FILE, PACKAGE_FILE, REPOSITORY, SERVICE, of_service_manager};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "pkg", autoedge, autogroup, inquires, asynchronous, merge = merged)]
+#[resource(kind = "pkg", brings = anything, autoedge, autogroup, inquires, asynchronous, merge = merged)]
 pub(crate) struct Pkg {
     /// `installed`, `uninstalled`, `newest`, or exactly this version.
     #[param(default = "installed".to_owned())]
@@ -269,12 +269,18 @@ fn differences(wanted: &WantedPackage, found: &FoundPackage, apply: &mut Apply<'
     let change = match (&wanted.state, &found.version) {
         (PackageState::Installed, Some(_)) => false,
         (PackageState::Uninstalled, None) if found.broken.is_none() => false,
-        (PackageState::Installed, None) => apply.drift("state", is(uninstalled()), "installed"),
-        (PackageState::Uninstalled, _) => apply.drift("state", is(uninstalled()), "uninstalled"),
+        (PackageState::Installed, None) => {
+            let newest = found.newest.as_deref().filter(|_| found.broken.is_none());
+            let want = newest.map_or("installed".to_owned(), |version| format!("installed ({version})"));
+            apply.act(Effect::Create, "state", is(uninstalled()), want)
+        }
+        (PackageState::Uninstalled, _) => {
+            apply.act(Effect::Remove, "state", is(uninstalled()), "uninstalled")
+        }
         (PackageState::Newest, None) => {
             let newest = found.newest.as_deref();
             let want = newest.map_or("newest".to_owned(), |version| format!("newest ({version})"));
-            apply.drift("state", is(uninstalled()), want)
+            apply.act(Effect::Create, "state", is(uninstalled()), want)
         }
         (PackageState::Newest, Some(version)) => match &found.newest {
             Some(newest) if newest != version => apply.drift("version", version.as_str(), newest.as_str()),
@@ -282,7 +288,7 @@ fn differences(wanted: &WantedPackage, found: &FoundPackage, apply: &mut Apply<'
         },
         (PackageState::Version(version), Some(there)) if version == there => false,
         (PackageState::Version(version), _) => {
-            apply.drift("version", is(DriftValue::Absent), version.as_str())
+            apply.existence("version", is(DriftValue::Absent), version.as_str())
         }
     };
     let hold = wanted.hold.filter(|hold| *hold != found.held);

@@ -51,7 +51,7 @@ use crate::sorts::{FILE, REPOSITORY};
 ///
 /// For dnf, an address is all that there is to say; such sources have neither suites nor components.
 #[derive(Debug, Resource)]
-#[resource(kind = "pkg:repository", autoedge, asynchronous)]
+#[resource(kind = "pkg:repository", brings = anything, autoedge, asynchronous)]
 pub(crate) struct PkgRepository {
     /// Whether it is there. It must be set.
     state: IfSet<Presence>,
@@ -348,7 +348,7 @@ async fn bring(
         Some(content) => DriftValue::content(content),
         None => DriftValue::Absent,
     };
-    if !apply.drift(field, shown(&is), shown(&wanted)) {
+    if !apply.existence(field, shown(&is), shown(&wanted)) {
         return Ok(());
     }
     let committer = apply.handle().services().committer.clone();

@@ -1,11 +1,12 @@
 //! The `print` kind: shows a message.
 
-use setpoint_engine::{Apply, Failure, Grouping, Members, Resource, Text, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, Grouping, Members, Resource, Text, async_trait};
 
 /// A message, shown when it changes.
 #[derive(Debug, Resource)]
 #[resource(
     kind = "print",
+    brings = nothing,
     receives,
     refreshable,
     autogroup,
@@ -32,7 +33,7 @@ impl Print {
     fn show(&self, apply: &mut Apply<'_>) -> bool {
         let shows = if self.is_changed() || self.refresh_only {
             let before = self.seen.as_ref().map(readable);
-            apply.drift("msg", before, readable(&self.msg))
+            apply.act(Effect::Run, "msg", before, readable(&self.msg))
         } else {
             apply.may_repair()
         };

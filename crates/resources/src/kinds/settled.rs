@@ -1,6 +1,6 @@
 //! The `settled` kind: that a resource of this machine is settled, for gates of other machines.
 
-use setpoint_engine::{Apply, Failure, Handle, KindSpec, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, Handle, KindSpec, Resource, Watch, async_trait};
 
 use crate::{Secrecy, SharedKey, SharedStore};
 
@@ -9,7 +9,7 @@ use crate::{Secrecy, SharedKey, SharedStore};
 /// It comes after what it tells of, so it says the hash of parameters that were right when it was looked at. It is not taken back when
 /// that drifts: whoever waits has a gate that is open until other parameters are wanted.
 #[derive(Debug, Resource)]
-#[resource(kind = "settled")]
+#[resource(kind = "settled", brings = nothing)]
 pub(crate) struct Settled {
     /// What is settled: `file[/etc/motd]`.
     resource: String,
@@ -44,7 +44,7 @@ impl Resource for Settled {
             return Ok(());
         }
         let want = format!("other machines that {} is settled", self.resource);
-        if apply.drift("settled", said, want) {
+        if apply.act(Effect::Run, "settled", said, want) {
             let key = SharedKey::OfThisHost(&self.key);
             store.set(key, Some(&self.hash), Secrecy::Open).await?;
         }

@@ -173,7 +173,7 @@ impl Resource for SshAuthorizedKey {
         let exists = *self.state != Some(Presence::Absent);
         if exists && self.mkdir && !make_directory(&path, owner.as_ref(), apply)? {
             // Without it nothing is in it, and this run may not make it.
-            let _ = apply.drift("line", DriftValue::Absent, entry.to_string());
+            let _ = apply.existence("line", DriftValue::Absent, entry.to_string());
             return Ok(());
         }
         let edited = match exists {
@@ -190,7 +190,7 @@ impl Resource for SshAuthorizedKey {
                 true => DriftValue::from(entry.to_string()),
                 false => DriftValue::Absent,
             };
-            if apply.drift("line", is, want) {
+            if apply.existence("line", is, want) {
                 let mut request = Replace::bytes(path.clone(), edited.text);
                 if text.is_none() {
                     let (uid, gid) = (

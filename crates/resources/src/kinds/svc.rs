@@ -55,15 +55,18 @@ use crate::unit_control::{self, Startup};
 /// }
 /// ```
 #[derive(Debug, Clone, Resource)]
-#[resource(kind = "svc", refreshable, autoedge, asynchronous)]
+#[resource(kind = "svc", brings = anything, refreshable, autoedge, asynchronous)]
 pub(crate) struct Svc {
     /// Whether it runs. Unset or empty: not managed.
+    #[param(independent)]
     state: IfSet<State>,
     /// Whether it starts by itself. Unset or empty: not managed.
+    #[param(independent)]
     startup: IfSet<Startup>,
     /// Whether it is a service of the manager of our own user instead of the system's.
     session: bool,
     /// Whether it is made impossible to start it. Unset: not managed. An extension.
+    #[param(independent)]
     masked: Option<bool>,
     /// What a notification does, `reload-or-restart` if unset. All but `restart` leave a service alone that does not run. An extension.
     on_refresh: IfSet<OnRefresh>,

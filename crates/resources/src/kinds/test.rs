@@ -12,7 +12,7 @@ use setpoint_value::{Func, Type, Value};
 
 /// Mostly inert; has a parameter of every type.
 #[derive(Debug, Resource)]
-#[resource(kind = "test", receives, refreshable, autogroup, action, asynchronous, background = log_every_second, sends = Sent)]
+#[resource(kind = "test", brings = nothing, receives, refreshable, autogroup, action, asynchronous, background = log_every_second, sends = Sent)]
 pub(crate) struct Test {
     /// Only in YAML.
     bool: bool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use setpoint_engine::{Apply, Failure, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Effect, Failure, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
 /// A notification every so many seconds.
@@ -10,7 +10,7 @@ use setpoint_graph::{Invalid, MetaParameters};
 /// Each tick notifies whoever depends on it by `Notify` or `Listen`, as if it had been repaired; under `noop` it does not.
 /// A notification begins the interval anew and is passed on.
 #[derive(Debug, Resource)]
-#[resource(kind = "timer", refreshable, action)]
+#[resource(kind = "timer", brings = nothing, refreshable, action)]
 pub(crate) struct Timer {
     /// Seconds from one tick to the next.
     interval: u32,
@@ -29,7 +29,7 @@ impl Resource for Timer {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        if apply.refresh_pending() && apply.drift("refresh", "pending", "interval begun anew") {
+        if apply.refresh_pending() && apply.act(Effect::Run, "refresh", "pending", "interval restarted") {
             apply.restart_interval();
         }
         Ok(())

@@ -16,7 +16,7 @@ use setpoint_host::watch::{Depth, Follow};
 use crate::account_tools::{Tool, invalid_name, local};
 use crate::enclosing;
 use crate::presence::{Presence, state_missing};
-use crate::sorts::{Account, GROUP, USER};
+use crate::sorts::{Account, FILE, GROUP, USER};
 
 /// An account of this machine.
 ///
@@ -62,20 +62,26 @@ pub(crate) struct User {
     /// The name of its first group.
     group: Option<String>,
     /// Its supplementary groups, and no others. Unset: not managed; empty: none.
+    #[param(independent)]
     groups: Option<Vec<String>>,
     /// Its home directory; ends in a slash.
     homedir: Option<String>,
     /// The program that runs when it logs in.
+    #[param(independent)]
     shell: Option<String>,
     /// Whether `uid` may belong to others as well.
     allowduplicateuid: bool,
     /// The comment, often the full name. An extension.
+    #[param(independent)]
     comment: Option<String>,
     /// The hash of its password, as `mkpasswd` or `openssl passwd -6` makes it. It should be sensitive. An extension.
+    #[param(independent)]
     password: Option<Text>,
     /// Whether its password is locked; it can still log in by a key. Unset: not managed. An extension.
+    #[param(independent)]
     locked: Option<bool>,
     /// When the account expires. Unset: not managed. An extension.
+    #[param(independent)]
     expires: IfSet<Expiry>,
     /// Whether an account that is made gets a number of the range for the system. An extension.
     system: bool,
@@ -299,7 +305,7 @@ impl Resource for User {
             self.refuse_foreign(apply).await?;
         }
         if *self.state == Some(Presence::Absent) {
-            if found.is_some() && apply.drift("state", "exists", "absent") {
+            if found.is_some() && apply.remove("exists") {
                 let tool = Tool::new("userdel").argument(&self.name);
                 tool.run("remove the account", apply).await?;
             }
@@ -307,11 +313,18 @@ impl Resource for User {
         }
         self.check_number(&accounts)?;
         let repairs = match found {
-            None => apply.drift("state", "absent", "exists"),
+            None => apply.create(self.attributes_of_new()),
             Some(found) => self.compare(found, &accounts, apply),
         };
         if repairs {
             self.account(found.is_some(), &accounts, apply).await?;
+        }
+        if found.is_none() && self.create_home {
+            let home = self
+                .homedir
+                .clone()
+                .unwrap_or_else(|| format!("/home/{}/", self.name));
+            apply.would_create(FILE.identity(cleaned(&home).into_bytes()));
         }
         let is_there = found.is_some() || repairs;
         if self.wants_shadow() {
@@ -335,6 +348,19 @@ fn is_no_hash(text: &str) -> bool {
 }
 
 impl User {
+    /// The attributes that a plan shows of a new account.
+    fn attributes_of_new(&self) -> Vec<(&'static str, DriftValue)> {
+        let mut attributes: Vec<(&'static str, DriftValue)> = Vec::new();
+        attributes.extend(self.uid.map(|uid| ("uid", uid.into())));
+        let group = self.group.clone().or_else(|| self.gid.map(|gid| gid.to_string()));
+        attributes.extend(group.map(|group| ("group", group.into())));
+        let groups = self.groups.as_ref().filter(|groups| !groups.is_empty());
+        attributes.extend(groups.map(|groups| ("groups", groups.join(",").into())));
+        attributes.extend(self.homedir.as_ref().map(|home| ("home", home.as_str().into())));
+        attributes.extend(self.shell.as_ref().map(|shell| ("shell", shell.as_str().into())));
+        attributes
+    }
+
     fn wants_shadow(&self) -> bool {
         self.password.is_some() || self.locked.is_some() || self.expires.is_some()
     }

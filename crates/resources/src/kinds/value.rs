@@ -33,7 +33,7 @@ impl Resource for ValueResource {
             apply.log(Level::Warning, report);
         }
         if stored != self.any {
-            if apply.drift("any", stored.as_ref(), self.any.as_ref()) {
+            if apply.existence("any", stored.as_ref(), self.any.as_ref()) {
                 match &self.any {
                     Some(value) => values.set(&self.name, value)?,
                     None => values.delete(&self.name)?,

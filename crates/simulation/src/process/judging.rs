@@ -88,15 +88,30 @@ impl Process {
             status.is_some_and(|status| status.state == VertexState::Clean)
         };
         self.judge_store(host, helped, is_right)?;
+        match helped {
+            true => self.judge_received(host),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether every receiver holds the value that was sent last.
+    fn judge_received(&self, host: &Host) -> Result<(), Broken> {
         for arrow in self
             .program
             .arrows
             .iter()
-            .filter(|arrow| helped && arrow.bond == Bond::Send)
+            .filter(|arrow| arrow.bond == Bond::Send)
         {
             let Some(Some(sent)) = self.published[arrow.from.place()] else {
                 continue;
             };
+            // In a plan, values of a sender that would change are not known, and are not received.
+            let sender = self.part(arrow.from);
+            let would_change =
+                sender.is_some_and(|(_, part)| host.content[arrow.from.place()] != part.wanted);
+            if self.options.noop && would_change {
+                continue;
+            }
             if let Some((_, receiver)) = self.part(arrow.to) {
                 hold(Rule::Received, receiver.wanted == sent, || {
                     format!(

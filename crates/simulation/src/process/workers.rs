@@ -618,6 +618,8 @@ impl Underway {
         let drift = |member: Option<Role>, field: &'static str| Drift {
             member: member.map(Role::id),
             field: field.into(),
+            effect: setpoint_engine::Effect::Change,
+            attributes: Vec::new(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from("right"),
             repaired: tried && !self.noop,

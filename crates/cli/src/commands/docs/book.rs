@@ -50,6 +50,10 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         ("commands.md".to_owned(), ended(commands())),
         ("events.md".to_owned(), ended(events)),
         (
+            "plan.schema.json".to_owned(),
+            ended(format!("{:#}", setpoint_plan::schema())),
+        ),
+        (
             "events.schema.json".to_owned(),
             ended(super::events::schema_file()),
         ),

@@ -5,13 +5,12 @@ use setpoint_diagnostics::visible;
 use setpoint_engine::machine::ExitReason;
 use setpoint_programs::report::{Importance, Said, headed};
 
-use super::Arguments;
 use crate::exit_code;
 use crate::output::Stood;
 use crate::view::Reason;
 
 /// Why it ended.
-pub(super) fn reason(ended: &Ended) -> Reason {
+pub(in crate::commands) fn reason(ended: &Ended) -> Reason {
     let report = ended.report.as_ref().map(|report| &report.reason);
     match report {
         _ if ended.program_is_wrong => Reason::ProgramWrong,
@@ -24,28 +23,22 @@ pub(super) fn reason(ended: &Ended) -> Reason {
 }
 
 /// The exit code.
-pub(super) fn code(ended: &Ended, arguments: &Arguments) -> u8 {
-    if ended.program_is_wrong || (arguments.once && ended.lacks_collected) {
+pub(in crate::commands) fn code(ended: &Ended, once: bool, detailed: bool) -> u8 {
+    if ended.program_is_wrong || (once && ended.lacks_collected) {
         return exit_code::WRONG;
     }
     let Some(report) = &ended.report else {
         return exit_code::WRONG;
     };
-    match (
-        report.code(arguments.detailed_exitcode),
-        &report.reason,
-        ended.signal,
-    ) {
+    match (report.code(detailed), &report.reason, ended.signal) {
         // `--once` did not finish its work.
-        (exit_code::DONE, ExitReason::Stopped, Some(signal)) if arguments.once => {
-            exit_code::SIGNAL + signal.number()
-        }
+        (exit_code::DONE, ExitReason::Stopped, Some(signal)) if once => exit_code::SIGNAL + signal.number(),
         (code, ..) => code,
     }
 }
 
 /// How the resources stand; none if that says nothing.
-pub(super) fn recap(ended: &Ended) -> Option<Stood> {
+pub(in crate::commands) fn recap(ended: &Ended) -> Option<Stood> {
     let report = ended.report.as_ref().filter(|_| !ended.program_is_wrong)?;
     Some(Stood {
         before: match &report.reason {
@@ -58,7 +51,7 @@ pub(super) fn recap(ended: &Ended) -> Option<Stood> {
 }
 
 /// Errors of the run as a whole.
-pub(super) fn said(ended: &Ended) -> Vec<Said> {
+pub(in crate::commands) fn said(ended: &Ended) -> Vec<Said> {
     let Some(report) = &ended.report else {
         return Vec::new();
     };

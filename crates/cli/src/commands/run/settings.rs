@@ -14,7 +14,7 @@ use setpoint_programs::report::Reporter;
 use super::Arguments;
 
 /// After so long without an answer, a resource is said not to answer. A disk under load takes seconds.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+pub(in crate::commands) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// How the engine works, from the flags, which are checked against each other.
 pub(super) fn engine_options(arguments: &Arguments, reporter: &Reporter) -> Result<EngineOptions, Failure> {
@@ -129,7 +129,7 @@ fn run_converger_command(command: &str, converged: bool, reporter: &Reporter) {
     }
 }
 
-fn seed() -> u64 {
+pub(in crate::commands) fn seed() -> u64 {
     let mut bytes = [0; 8];
     setpoint_value::Random::fill(&setpoint_programs::capabilities::SystemRandom, &mut bytes);
     u64::from_ne_bytes(bytes)

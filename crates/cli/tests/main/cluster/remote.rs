@@ -117,7 +117,7 @@ fn a_program_that_stays_is_found_replaced_and_stopped() {
     far.deploy(SAYS);
     // Who may not repair anything looks, and leaves nothing there.
     let ran = far.once(&["--noop", "-v"], &far.resource(STAYS));
-    assert!(ran.stderr.contains("would repair state"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("would change state"), "{}", ran.stderr);
     assert_eq!(far.server.there("ls -A /var/lib /root"), "/root:\n\n/var/lib:");
     assert_eq!(far.once(&[], &far.resource(STAYS)).code, 0);
     let first = far.process();
@@ -125,13 +125,13 @@ fn a_program_that_stays_is_found_replaced_and_stopped() {
     for further in [&[][..], &["--noop"]] {
         let ran = far.once(further, &far.resource(STAYS));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stderr.contains("1 right"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 unchanged"), "{}", ran.stderr);
     }
     assert_eq!(far.process(), first);
     // Another program takes the place of the one that runs there, unless it may not.
     let other = far.another_program();
     let ran = far.once_with(&other, &["--noop", "-v"], &far.resource(STAYS));
-    assert!(ran.stderr.contains("would repair program"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("would change program"), "{}", ran.stderr);
     assert_eq!(far.process(), first);
     assert_eq!(far.once_with(&other, &[], &far.resource(STAYS)).code, 0);
     let second = far.process();
@@ -144,17 +144,17 @@ fn a_program_that_stays_is_found_replaced_and_stopped() {
     ));
     let stopped = far.resource("state => \"stopped\",");
     let ran = far.once(&[], &stopped);
-    assert!(ran.stderr.contains("1 right"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 unchanged"), "{}", ran.stderr);
     let _ = far.server.there(&format!(
         "kill -0 {stranger} && kill {stranger}; mv {there}/kept {there}/pid; kill -0 {second}"
     ));
     let ran = far.once(&["--noop", "-v"], &stopped);
-    assert!(ran.stderr.contains("would repair state"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("would change state"), "{}", ran.stderr);
     let ran = far.once(&[], &stopped);
-    assert!(ran.stderr.contains("1 repaired"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 changed"), "{}", ran.stderr);
     assert!(!far.is_there(&second));
     let ran = far.once(&[], &stopped);
-    assert!(ran.stderr.contains("1 right"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 unchanged"), "{}", ran.stderr);
 }
 
 #[test]

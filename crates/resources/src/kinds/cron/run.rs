@@ -136,7 +136,7 @@ impl Run<'_, '_> {
         if !matches!(
             self.unit.active_state,
             ActiveState::Inactive | ActiveState::Failed
-        ) && self.apply.drift("state", self.unit.running(), "absent")
+        ) && self.apply.remove(self.unit.running())
         {
             self.job("StopUnit", "stop").await?;
         }

@@ -76,9 +76,14 @@ impl Exec {
     pub(super) async fn guards(
         &self,
         run: &Run,
-        apply: &Apply<'_>,
+        apply: &mut Apply<'_>,
         cache: &Cache,
     ) -> Result<Verdict, Failure> {
+        if let Some(guard) = self.only_if.line() {
+            apply.doubt(|| format!("runs if `{guard}` then succeeds"));
+        } else if let Some(guard) = self.only_if_not.line() {
+            apply.doubt(|| format!("runs if `{guard}` then fails"));
+        }
         if let Some(newer) = cache::newer(self.mtimes.clone(), cache.last_run).await? {
             return Ok(Verdict::Run(format!("{newer} is newer than the last run")));
         }

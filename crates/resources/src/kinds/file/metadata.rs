@@ -1,16 +1,21 @@
 //! Owner, group, mode and SELinux context of a `file`.
 
-use setpoint_engine::{Apply, DriftValue, Failure};
+use setpoint_engine::{Apply, DriftValue, Failure, Sort};
 use setpoint_host::files::{Content, Entry, FileType, Replace, Stat, own_gid, own_uid, umask};
 
 use super::File;
 use super::mode::Mode;
 use super::run::{Certain, Occupant, Progress, Run, is_secret};
+use crate::sorts::{Account, GROUP, USER};
 
 /// Wanted owner and group as numbers, and what was found before anything was changed.
 pub(super) struct Identities {
     pub(super) owner: Option<u32>,
     pub(super) group: Option<u32>,
+    /// An earlier resource would create the owner: it has no number yet.
+    planned_owner: bool,
+    /// The same of the group.
+    planned_group: bool,
     /// What counts for reports: of the link itself for `symlink`, else of what it leads to.
     before: Option<Stat>,
     /// Whether what was found is taken from a user who is not trusted. They may hold the file open or mapped, and may
@@ -23,25 +28,27 @@ pub(super) struct Identities {
 impl Identities {
     pub(super) fn look_up(
         file: &File,
-        apply: &Apply<'_>,
+        apply: &mut Apply<'_>,
         occupant: &Occupant,
     ) -> Result<Identities, Failure> {
         let skip = file.is_absent();
         let wanted = |text: &str| !skip && !text.is_empty();
-        let owner = wanted(&file.owner)
-            .then(|| {
-                apply
-                    .user(&file.owner)
-                    .map_err(|error| failed(file, "find the owner of", error))
-            })
-            .transpose()?;
-        let group = wanted(&file.group)
-            .then(|| {
-                apply
-                    .group(&file.group)
-                    .map_err(|error| failed(file, "find the group of", error))
-            })
-            .transpose()?;
+        let (mut owner, mut planned_owner) = (None, false);
+        if wanted(&file.owner) {
+            match apply.user(&file.owner) {
+                Ok(found) => owner = Some(found),
+                Err(_) if foresees(apply, "user", &file.owner, &USER) => planned_owner = true,
+                Err(error) => return Err(failed(file, "find the owner of", error)),
+            }
+        }
+        let (mut group, mut planned_group) = (None, false);
+        if wanted(&file.group) {
+            match apply.group(&file.group) {
+                Ok(found) => group = Some(found),
+                Err(_) if foresees(apply, "group", &file.group, &GROUP) => planned_group = true,
+                Err(error) => return Err(failed(file, "find the group of", error)),
+            }
+        }
         let found = occupant
             .found
             .filter(|found| found.is_regular() || found.is_directory());
@@ -60,6 +67,8 @@ impl Identities {
         Ok(Identities {
             owner,
             group,
+            planned_owner,
+            planned_group,
             before: if file.symlink {
                 occupant.own
             } else {
@@ -80,6 +89,11 @@ impl Identities {
     }
 }
 
+/// Whether an earlier resource would create an account that was not found.
+fn foresees(apply: &mut Apply<'_>, noun: &str, name: &str, sort: &'static Sort) -> bool {
+    apply.foresees(&Account::written(name).identity(sort), format!("{noun} {name}"))
+}
+
 fn failed(file: &File, attempted: &'static str, error: setpoint_host::users::AccountError) -> Failure {
     Failure::new(attempted)
         .on(String::from_utf8_lossy(&file.effective()))
@@ -90,6 +104,7 @@ impl Run<'_, '_> {
     /// The steps owner and group, mode, context.
     pub(super) fn metadata(&mut self) -> Result<(), Failure> {
         let file = self.file;
+        self.report_planned_accounts();
         let nothing_wanted = self.identities.owner.is_none()
             && self.identities.group.is_none()
             && self.mode.is_none()
@@ -116,6 +131,42 @@ impl Run<'_, '_> {
         self.set_mode(&entry, &now, before.as_ref(), changed)?;
         self.remove_access_lists(&entry, before.is_some())?;
         self.set_context(before.is_some())
+    }
+
+    /// Reports the owner and group that do not exist yet.
+    fn report_planned_accounts(&mut self) {
+        let Some(before) = self.identities.before.filter(|_| self.progress != Progress::Gone) else {
+            return;
+        };
+        let users = self.apply.handle().users();
+        let (owner, group) = (users.user_name(before.uid), users.group_name(before.gid));
+        if self.identities.planned_owner {
+            let _ = self.apply.drift("owner", owner, self.file.owner.as_str());
+        }
+        if self.identities.planned_group {
+            let _ = self.apply.drift("group", group, self.file.group.as_str());
+        }
+    }
+
+    /// The mode, owner and group of a file or directory that is created.
+    pub(super) fn attributes_of_new(&self) -> Vec<(&'static str, DriftValue)> {
+        let file = self.file;
+        let start = match file.is_directory() {
+            true => 0o777 & !umask(),
+            false if is_secret(self.apply) => 0o600,
+            false => 0o666 & !umask(),
+        };
+        let mode = self.mode.as_ref().map_or(start, |mode| mode.of(start));
+        let users = self.apply.handle().users();
+        let name = |written: &str, own: String| match written {
+            "" => own,
+            written => written.to_owned(),
+        };
+        vec![
+            ("mode", DriftValue::mode(mode)),
+            ("owner", name(&file.owner, users.user_name(own_uid())).into()),
+            ("group", name(&file.group, users.group_name(own_gid())).into()),
+        ]
     }
 
     /// Reports in what, beside its contents, a file or link of this type differs that is replaced by one which has everything

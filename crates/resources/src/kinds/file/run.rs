@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use super::metadata::Identities;
 use super::mode::Mode;
 use super::{File, SECRETS, path};
+use crate::enclosing;
 use crate::presence::Presence;
 use crate::validation;
 
@@ -208,8 +209,8 @@ impl<'r, 'a> Run<'r, 'a> {
                 let has_contents =
                     file.content.is_some() || !file.fragments.is_empty() || !file.source.is_empty();
                 let repair = match has_contents {
-                    true => self.replacement_drift("state", "absent", "exists")?,
-                    false => self.apply.drift("state", "absent", "exists"),
+                    true => self.creates_by_replacement()?,
+                    false => self.creates()?,
                 };
                 if !repair {
                     self.progress = Progress::Pending;
@@ -227,12 +228,53 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
+    /// It does not exist, and is created. Answers whether to do that now.
+    fn creates(&mut self) -> Result<bool, Failure> {
+        self.needs_directory()?;
+        let attributes = self.attributes_of_new();
+        Ok(self.apply.create(attributes))
+    }
+
+    /// The same where the replacement creates it with which the run ends.
+    fn creates_by_replacement(&mut self) -> Result<bool, Failure> {
+        self.refuse_interface_of_kernel()?;
+        self.needs_directory()?;
+        let attributes = self.attributes_of_new();
+        Ok(match self.ends_with_replacement() {
+            true => self.apply.create_for_replacement("state", "exists", attributes),
+            false => self.apply.create(attributes),
+        })
+    }
+
+    /// In a plan, fails like the run if the directory of a new file is missing, and no earlier resource creates it.
+    fn needs_directory(&mut self) -> Result<(), Failure> {
+        if !self.apply.is_plan() || self.occupant.entry.is_some() {
+            return Ok(());
+        }
+        let own = enclosing::file(&self.path);
+        if self.file.recurse && self.file.is_directory() {
+            enclosing::ancestors(&own).for_each(|above| self.apply.would_create(above));
+            return Ok(());
+        }
+        let Some(directory) = enclosing::ancestors(&own).next() else {
+            return Ok(());
+        };
+        let shown = String::from_utf8_lossy(&directory.key).into_owned();
+        if self.apply.foresees(&directory, shown) {
+            return Ok(());
+        }
+        match Entry::at(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn remove(&mut self, found: &Stat) -> Result<(), Failure> {
         let is = match &self.occupant.entry {
             Some(entry) if self.file.recurse => extent(entry, found)?,
             _ => found.file_type.to_string().into(),
         };
-        let repair = self.apply.drift("state", is, "absent");
+        let repair = self.apply.remove(is);
         self.progress = Progress::Gone;
         if !repair {
             return Ok(());
@@ -275,13 +317,13 @@ impl<'r, 'a> Run<'r, 'a> {
             let cause = format!("a {} is in the way, and `force` is not set", other.file_type);
             return Err(self.failed("make the directory").because(cause));
         }
-        let is = in_the_way.map_or("absent".to_owned(), |other| other.file_type.to_string());
-        let want = if in_the_way.is_some() {
-            "directory"
-        } else {
-            "exists"
+        let permitted = match in_the_way {
+            Some(other) => self
+                .apply
+                .drift("state", other.file_type.to_string(), "directory"),
+            None => self.creates()?,
         };
-        if !self.apply.drift("state", is, want) {
+        if !permitted {
             self.progress = Progress::Pending;
             return Ok(());
         }
@@ -469,8 +511,14 @@ impl<'r, 'a> Run<'r, 'a> {
         is: impl Into<DriftValue>,
         want: impl Into<DriftValue>,
     ) -> Result<bool, Failure> {
+        let is = is.into();
         // Also where nothing is repaired: a plan must not promise it.
         self.refuse_interface_of_kernel()?;
+        if is == DriftValue::Absent && self.file.state.is_none() {
+            self.needs_directory()?;
+            let attributes = self.attributes_of_new();
+            return Ok(self.apply.create_for_replacement(field, want, attributes));
+        }
         Ok(match self.ends_with_replacement() {
             true => self.apply.drift_for_replacement(field, is, want),
             false => self.apply.drift(field, is, want),
@@ -665,7 +713,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 return Ok(());
             };
             self.progress = Progress::Gone;
-            if self.apply.drift("state", own.file_type.to_string(), "absent") {
+            if self.apply.remove(own.file_type.to_string()) {
                 in_the_way(self, "remove")?;
                 self.remove_one(own)?;
             }

@@ -287,9 +287,8 @@ impl Run<'_, '_> {
         let mut permitted = false;
         for extra in &purged.removed {
             let field = format!("purge {}", self.path.join(&extra.path));
-            permitted = self
-                .apply
-                .drift(field, extra.extent.to_string(), DriftValue::Absent);
+            let is = extra.extent.to_string();
+            permitted = self.apply.existence(field, is, DriftValue::Absent);
         }
         if permitted {
             for extra in &purged.removed {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use setpoint_engine::{Apply, Attempting, Failure, Level};
+use setpoint_engine::{Apply, Attempting, Effect, Failure, Level};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitFileChanges, UnitName};
 use tokio::task::block_in_place;
 
@@ -279,7 +279,13 @@ impl Run<'_, '_> {
             OnRefresh::Restart => ("RestartUnit", "restart", "restart"),
             OnRefresh::TryRestart => ("TryRestartUnit", "restart", "try-restart"),
         };
-        if !self.apply.drift("reload", "notified", word) {
+        let senders = self.apply.notified_by().iter().map(ToString::to_string);
+        let because = format!("notified by {}", senders.collect::<Vec<_>>().join(", "));
+        let effect = match on_refresh {
+            OnRefresh::ReloadOrRestart | OnRefresh::Reload => Effect::Reload,
+            OnRefresh::Restart | OnRefresh::TryRestart => Effect::Restart,
+        };
+        if !self.apply.act(effect, "reload", because, word) {
             return Ok(());
         }
         let starts = on_refresh == OnRefresh::Restart;

@@ -1,0 +1,313 @@
+//! The planned world: what the resources of a run without repairs would make of the machine.
+//!
+//! A resource can depend on a result of an earlier one: the owner of a file, the directory that holds it, a program that a package
+//! installs. Where nothing is repaired, none of these is there. So each run records what it would create, and later runs ask here
+//! before they report that something is missing. A fact counts only for what comes after the resource that would create it.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use setpoint_graph::ResourceId;
+use setpoint_host::sync::Mutex;
+
+use crate::{Identity, ResourceName};
+
+/// The things that a run of a kind can create besides the resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Brings {
+    /// No more than the resource itself.
+    #[default]
+    Itself,
+    /// Anything: a command, the files of a package.
+    Anything,
+    /// Nothing on the machine: a message.
+    Nothing,
+}
+
+/// Whether something that was not found will be there when a resource runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Foreseen {
+    /// Nothing before the resource creates it.
+    No,
+    /// This resource runs before, and would create it.
+    Created(ResourceId),
+    /// This resource runs before, and can bring anything.
+    Perhaps(ResourceId),
+}
+
+/// Something that a run looked for and that an earlier resource would create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Need {
+    /// The thing: `user ada`, `/srv/notes/`.
+    pub what: String,
+    /// The resource that would create it.
+    pub by: ResourceName,
+    /// Whether that resource creates it for sure.
+    #[serde(rename = "certain")]
+    pub is_certain: bool,
+}
+
+/// Why it cannot be said what a resource would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unsure {
+    /// The reason, as a part of a sentence: `runs if …`, `today it fails: …`.
+    pub why: Arc<str>,
+    /// The resources that must run before it can be said, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<ResourceName>,
+}
+
+/// How a run without repairs was judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// Not yet, or it fails.
+    #[default]
+    Open,
+    /// Nothing would change.
+    Right,
+    /// It would change something.
+    Moved,
+    /// It may change something.
+    Unsure,
+}
+
+impl Judged {
+    fn is_moved(self) -> bool {
+        matches!(self, Judged::Moved | Judged::Unsure)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// The direct predecessors.
+    before: Vec<ResourceId>,
+    brings: Brings,
+    judged: Judged,
+    /// The nearest predecessor that would change something, at any distance.
+    moved_before: Option<ResourceId>,
+    /// The nearest predecessor that would run and can bring anything.
+    opaque_before: Option<ResourceId>,
+}
+
+/// The planned world of an engine that repairs nothing.
+#[derive(Debug, Default)]
+pub struct Foresight(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    nodes: FxHashMap<ResourceId, Node>,
+    makers: Makers,
+}
+
+/// The resources that would create something, or may, by identity.
+#[derive(Debug, Default)]
+struct Makers {
+    exact: FxHashMap<Identity, Vec<ResourceId>>,
+    /// Those of sorts that are not matched by equal keys, by the name of the sort.
+    partial: FxHashMap<&'static str, Vec<(Identity, ResourceId)>>,
+    by_maker: FxHashMap<ResourceId, Vec<Identity>>,
+}
+
+impl Foresight {
+    /// A run begins, after these.
+    pub(crate) fn begin(&self, id: &ResourceId, before: &[ResourceId], brings: Brings) {
+        let mut table = self.0.lock();
+        table.makers.forget(id);
+        let mut node = Node {
+            before: before.to_vec(),
+            brings,
+            ..Node::default()
+        };
+        for direct in before {
+            let Some(known) = table.nodes.get(direct) else {
+                continue;
+            };
+            let changes = known.judged.is_moved() && known.brings != Brings::Nothing;
+            let moved = changes.then_some(direct).or(known.moved_before.as_ref());
+            let is_opaque = changes && known.brings == Brings::Anything;
+            let opaque = is_opaque.then_some(direct).or(known.opaque_before.as_ref());
+            node.moved_before = node.moved_before.or_else(|| moved.cloned());
+            node.opaque_before = node.opaque_before.or_else(|| opaque.cloned());
+        }
+        table.nodes.insert(id.clone(), node);
+    }
+
+    /// A run has ended. It would create what has these identities, or may create it.
+    pub(crate) fn end(&self, id: &ResourceId, judged: Judged, creates: Vec<Identity>) {
+        let mut table = self.0.lock();
+        if let Some(node) = table.nodes.get_mut(id) {
+            node.judged = judged;
+        }
+        if !creates.is_empty() {
+            table.makers.note(id, creates);
+        }
+    }
+
+    /// Whether something that was not found will be there when a resource runs.
+    pub(crate) fn asks(&self, id: &ResourceId, identity: &Identity) -> Foreseen {
+        let table = self.0.lock();
+        if let Some(maker) = table.maker_before(id, identity) {
+            return Foreseen::Created(maker);
+        }
+        match table.nodes.get(id).and_then(|node| node.opaque_before.clone()) {
+            Some(opaque) => Foreseen::Perhaps(opaque),
+            None => Foreseen::No,
+        }
+    }
+
+    /// The nearest resource before that would change something.
+    pub(crate) fn moved_before(&self, id: &ResourceId) -> Option<ResourceId> {
+        self.0.lock().nodes.get(id)?.moved_before.clone()
+    }
+
+    /// The nearest resource before that can bring anything.
+    pub(crate) fn opaque_before(&self, id: &ResourceId) -> Option<ResourceId> {
+        self.0.lock().nodes.get(id)?.opaque_before.clone()
+    }
+
+    /// A resource that would create something, in whatever order it runs.
+    pub(crate) fn maker(&self, identity: &Identity) -> Option<ResourceId> {
+        self.0.lock().makers.of(identity).next().cloned()
+    }
+}
+
+impl Table {
+    /// A resource before another one that would create something.
+    fn maker_before(&self, id: &ResourceId, identity: &Identity) -> Option<ResourceId> {
+        let makers: FxHashSet<&ResourceId> = self.makers.of(identity).collect();
+        if makers.is_empty() {
+            return None;
+        }
+        let mut seen: FxHashSet<&ResourceId> = FxHashSet::default();
+        let mut left = vec![id];
+        while let Some(node) = left.pop().and_then(|id| self.nodes.get(id)) {
+            for before in &node.before {
+                if makers.contains(before) {
+                    return Some(before.clone());
+                }
+                // Nothing before the first that changes something creates anything.
+                let leads_on = self
+                    .nodes
+                    .get(before)
+                    .is_some_and(|node| node.moved_before.is_some());
+                if leads_on && seen.insert(before) {
+                    left.push(before);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Makers {
+    fn note(&mut self, id: &ResourceId, creates: Vec<Identity>) {
+        for identity in &creates {
+            match identity.sort.is_met_by {
+                None => self.exact.entry(identity.clone()).or_default().push(id.clone()),
+                Some(_) => {
+                    let of_sort = self.partial.entry(identity.sort.name).or_default();
+                    of_sort.push((identity.clone(), id.clone()));
+                }
+            }
+        }
+        self.by_maker.insert(id.clone(), creates);
+    }
+
+    fn forget(&mut self, id: &ResourceId) {
+        for identity in self.by_maker.remove(id).unwrap_or_default() {
+            match identity.sort.is_met_by {
+                None => {
+                    if let Some(makers) = self.exact.get_mut(&identity) {
+                        makers.retain(|maker| maker != id);
+                    }
+                }
+                Some(_) => {
+                    if let Some(of_sort) = self.partial.get_mut(identity.sort.name) {
+                        of_sort.retain(|(_, maker)| maker != id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn of(&self, wanted: &Identity) -> impl Iterator<Item = &ResourceId> {
+        let exact = self.exact.get(wanted).into_iter().flatten();
+        let is_met_by = wanted.sort.is_met_by;
+        let partial = self.partial.get(wanted.sort.name).into_iter().flatten();
+        let partial = partial.filter(move |(has, _)| is_met_by.is_some_and(|met| met(&wanted.key, &has.key)));
+        exact.chain(partial.map(|(_, maker)| maker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sort;
+
+    static THING: Sort = Sort::exact("thing");
+    static NAMED: Sort = Sort::partial("named", |wanted, has| has.starts_with(wanted));
+
+    fn id(name: &str) -> ResourceId {
+        ResourceId::new("test", name)
+    }
+
+    fn thing(key: &str) -> Identity {
+        THING.identity(key.as_bytes())
+    }
+
+    #[test]
+    fn a_fact_counts_for_what_comes_after_its_maker() {
+        let foresight = Foresight::default();
+        foresight.begin(&id("a"), &[], Brings::Itself);
+        foresight.end(&id("a"), Judged::Moved, vec![thing("x")]);
+        foresight.begin(&id("b"), &[id("a")], Brings::Itself);
+        foresight.end(&id("b"), Judged::Right, Vec::new());
+        foresight.begin(&id("c"), &[id("b")], Brings::Itself);
+        foresight.begin(&id("d"), &[], Brings::Itself);
+        assert_eq!(foresight.asks(&id("c"), &thing("x")), Foreseen::Created(id("a")));
+        assert_eq!(foresight.asks(&id("c"), &thing("y")), Foreseen::No);
+        assert_eq!(foresight.asks(&id("d"), &thing("x")), Foreseen::No);
+        assert_eq!(foresight.maker(&thing("x")), Some(id("a")));
+        assert_eq!(foresight.moved_before(&id("c")), Some(id("a")));
+        assert_eq!(foresight.moved_before(&id("d")), None);
+        // The next run of the maker finds it there.
+        foresight.begin(&id("a"), &[], Brings::Itself);
+        foresight.end(&id("a"), Judged::Right, Vec::new());
+        assert_eq!(foresight.asks(&id("c"), &thing("x")), Foreseen::No);
+    }
+
+    #[test]
+    fn what_can_bring_anything_makes_everything_after_it_possible() {
+        let foresight = Foresight::default();
+        foresight.begin(&id("package"), &[], Brings::Anything);
+        foresight.end(&id("package"), Judged::Moved, Vec::new());
+        foresight.begin(&id("message"), &[], Brings::Nothing);
+        foresight.end(&id("message"), Judged::Moved, Vec::new());
+        foresight.begin(&id("after"), &[id("message")], Brings::Itself);
+        assert_eq!(foresight.moved_before(&id("after")), None);
+        foresight.begin(&id("after"), &[id("message"), id("package")], Brings::Itself);
+        assert_eq!(
+            foresight.asks(&id("after"), &thing("x")),
+            Foreseen::Perhaps(id("package"))
+        );
+        assert_eq!(foresight.opaque_before(&id("after")), Some(id("package")));
+        // A resource without drift runs nothing.
+        foresight.begin(&id("package"), &[], Brings::Anything);
+        foresight.end(&id("package"), Judged::Right, Vec::new());
+        foresight.begin(&id("after"), &[id("package")], Brings::Itself);
+        assert_eq!(foresight.asks(&id("after"), &thing("x")), Foreseen::No);
+    }
+
+    #[test]
+    fn a_sort_decides_what_meets_a_wish() {
+        let foresight = Foresight::default();
+        foresight.begin(&id("a"), &[], Brings::Itself);
+        foresight.end(&id("a"), Judged::Moved, vec![NAMED.identity(&b"ada 1000"[..])]);
+        foresight.begin(&id("b"), &[id("a")], Brings::Itself);
+        let asks = |key: &[u8]| foresight.asks(&id("b"), &NAMED.identity(key));
+        assert_eq!(asks(b"ada"), Foreseen::Created(id("a")));
+        assert_eq!(asks(b"bob"), Foreseen::No);
+    }
+}

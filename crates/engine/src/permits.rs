@@ -1,0 +1,166 @@
+//! Permits: the repairs of a run that applies a plan.
+//!
+//! Between a plan and the run that applies it, the machine can change. So each difference that the run finds is compared with the
+//! plan before it is repaired. One that the plan did not show makes the run of its resource fail.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_graph::ResourceId;
+
+use crate::{Drift, DriftValue, Effect, Failure};
+
+/// The repairs that are permitted, by resource.
+#[derive(Debug, Default)]
+pub struct Permits(FxHashMap<ResourceId, Permit>);
+
+/// The repairs of one resource that are permitted.
+#[derive(Debug, Clone, Default)]
+pub struct Permit {
+    /// The differences that the plan showed.
+    pub fields: Vec<PermittedField>,
+    /// Whether the plan could not say what the resource would do, and said so: then anything is permitted.
+    pub is_open: bool,
+    /// Whether something before it may have brought anything: then it may be created or changed whatever is found.
+    pub follows_the_unknown: bool,
+}
+
+/// A difference that a plan showed, as text.
+#[derive(Debug, Clone)]
+pub struct PermittedField {
+    /// The field.
+    pub field: Arc<str>,
+    /// The value found.
+    pub is: Arc<str>,
+    /// The wanted value; none if the plan did not know it.
+    pub want: Option<Arc<str>>,
+    /// How two texts differ.
+    pub diff: Option<Arc<str>>,
+}
+
+impl FromIterator<(ResourceId, Permit)> for Permits {
+    fn from_iter<T: IntoIterator<Item = (ResourceId, Permit)>>(permits: T) -> Permits {
+        Permits(permits.into_iter().collect())
+    }
+}
+
+impl Permits {
+    /// Checks a difference of a resource before it is repaired.
+    ///
+    /// # Errors
+    /// When the plan did not show it.
+    pub(crate) fn check(&self, id: &ResourceId, drift: &Drift) -> Result<(), Failure> {
+        let refused = |why: String| {
+            let failure = Failure::new("repair what the plan does not show");
+            Err(failure.because(why))
+        };
+        let (is, want) = (drift.is.to_string(), drift.want.to_string());
+        let field = &drift.field;
+        let Some(permit) = self.0.get(id) else {
+            return refused(format!("{field} is {is} now, and would become {want}"));
+        };
+        let brings = matches!(drift.effect, Effect::Create | Effect::Change);
+        if permit.is_open || permit.follows_the_unknown && brings {
+            return Ok(());
+        }
+        let Some(shown) = permit.fields.iter().find(|shown| *shown.field == **field) else {
+            return refused(format!("{field} is {is} now, and would become {want}"));
+        };
+        if let Some(planned) = shown.want.as_ref().filter(|planned| ***planned != *want) {
+            return refused(format!("{field} would become {want}; the plan shows {planned}"));
+        }
+        // Why a command runs can be said in other words by now.
+        let is_done = matches!(drift.effect, Effect::Run | Effect::Reload | Effect::Restart);
+        if !is_done && *shown.is != *is {
+            return refused(format!(
+                "{field} was {} when it was planned, and is {is} now",
+                shown.is
+            ));
+        }
+        let has_other_text = || drift.difference().as_deref() != shown.diff.as_deref();
+        let is_text = matches!(drift.want, DriftValue::Content { .. }) && shown.want.is_some();
+        if is_text && shown.diff.is_some() && has_other_text() {
+            return refused(format!("{field} differs in other lines than the plan shows"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drift(effect: Effect, is: &str, want: &str) -> Drift {
+        Drift {
+            member: None,
+            field: "mode".into(),
+            effect,
+            is: is.into(),
+            want: want.into(),
+            attributes: Vec::new(),
+            repaired: false,
+            is_done: false,
+        }
+    }
+
+    fn permits(permit: Permit) -> Permits {
+        [(ResourceId::new("file", "/a"), permit)].into_iter().collect()
+    }
+
+    fn shown(want: Option<&str>) -> Permit {
+        Permit {
+            fields: vec![PermittedField {
+                field: "mode".into(),
+                is: "0600".into(),
+                want: want.map(Into::into),
+                diff: None,
+            }],
+            ..Permit::default()
+        }
+    }
+
+    #[test]
+    fn only_what_was_shown_is_permitted() {
+        let (id, other) = (ResourceId::new("file", "/a"), ResourceId::new("file", "/b"));
+        let plan = permits(shown(Some("0644")));
+        assert!(plan.check(&id, &drift(Effect::Change, "0600", "0644")).is_ok());
+        for (id, found) in [
+            (&other, drift(Effect::Change, "0600", "0644")),
+            (&id, drift(Effect::Change, "0640", "0644")),
+            (&id, drift(Effect::Change, "0600", "0666")),
+        ] {
+            assert!(plan.check(id, &found).is_err(), "{found}");
+        }
+        let mut owner = drift(Effect::Change, "0600", "0644");
+        owner.field = "owner".into();
+        assert!(plan.check(&id, &owner).is_err());
+    }
+
+    #[test]
+    fn what_was_not_known_may_be_anything() {
+        let id = ResourceId::new("file", "/a");
+        let plan = permits(shown(None));
+        assert!(plan.check(&id, &drift(Effect::Change, "0600", "0711")).is_ok());
+        let open = permits(Permit {
+            is_open: true,
+            ..Permit::default()
+        });
+        assert!(open.check(&id, &drift(Effect::Remove, "x", "y")).is_ok());
+        let follows = permits(Permit {
+            follows_the_unknown: true,
+            ..Permit::default()
+        });
+        assert!(follows.check(&id, &drift(Effect::Create, "x", "y")).is_ok());
+        assert!(follows.check(&id, &drift(Effect::Remove, "x", "y")).is_err());
+    }
+
+    #[test]
+    fn a_command_runs_whatever_the_reason() {
+        let id = ResourceId::new("file", "/a");
+        let plan = permits(shown(Some("reload")));
+        assert!(
+            plan.check(&id, &drift(Effect::Reload, "notified by b", "reload"))
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,27 @@
+//! Plans: what a run would do to a machine, as data and as text.
+//!
+//! ```text
+//!  events of a run without repairs ──▶ Builder ──▶ Plan ──▶ screen, Markdown, JSON
+//! ```
+//!
+//! The engine decides what a run would do. This crate makes rows of its events, and prints them.
+
+#![forbid(unsafe_code)]
+
+mod builder;
+mod graphs;
+mod markdown;
+mod model;
+mod saved;
+mod screen;
+mod words;
+
+pub use builder::{Builder, Known};
+pub use graphs::compare_graphs;
+pub use markdown::markdown;
+pub use model::{
+    Action, FORMAT, Field, Host, Place, Plan, PlanOptions, Program, ProgramFile, Row, Summary, VERSION,
+    schema,
+};
+pub use saved::{Changes, changes, permits, read};
+pub use screen::{Diffs, Screen, screen};
