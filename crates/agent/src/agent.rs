@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
+use setpoint_diagnostics::visible;
 use setpoint_engine::{DebugOutput, DebugSelection, Engine, EngineOptions, StateFiles};
 use setpoint_host::files::FileError;
 use setpoint_host::state::PrefixLock;
@@ -341,9 +342,11 @@ impl Setup {
             }
             None if options.only_looks || is_of_deploys => {}
             None => {
-                if let Some(own) = own {
-                    own.write(directory, &committer)
-                        .map_err(|error| unusable(&error))?;
+                if let Some(own) = own
+                    && let Err(error) = own.write(directory, &committer)
+                {
+                    let text = format!("cannot note which program the state directory belongs to: {error}");
+                    reporter.warning(visible(&text));
                 }
             }
         }

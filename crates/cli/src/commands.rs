@@ -238,6 +238,9 @@ fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
     if error.use_stderr() {
         let text = error.render().ansi().to_string();
         output.say(Importance::Error, text.trim_end());
+        if let Some(hint) = hint_for_other_tools(error) {
+            output.say(Importance::Error, format!("  help: {hint}"));
+        }
         return Ok(exit_code::USAGE);
     }
     if error.kind() == ErrorKind::DisplayVersion {
@@ -247,6 +250,18 @@ fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
     debug_assert_eq!(error.kind(), ErrorKind::DisplayHelp);
     output.print(&error.render().to_string())?;
     Ok(exit_code::DONE)
+}
+
+/// A hint for an option of another tool.
+fn hint_for_other_tools(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    match given.as_str() {
+        "--dry-run" | "--check" | "--diff" => Some("`setpoint plan` shows what would change"),
+        "--tags" | "-target" | "--target" | "--limit" => Some("Setpoint has no partial runs"),
+        _ => None,
+    }
 }
 
 /// Commands that are planned or that older programs have, with what does part of it today.

@@ -80,6 +80,8 @@ pub struct EngineOptions {
     pub on_sent: Option<SentListener>,
     /// Called with each event, in order, before it is published: who counts misses none. It must not wait.
     pub on_event: Option<EventListener>,
+    /// Whether resources are watched; not for a single look.
+    pub watches: bool,
     /// Whether exports of earlier processes stay, although the program does not have them.
     pub keeps_former_exports: bool,
     /// The permitted repairs; none permits all.
@@ -106,6 +108,7 @@ impl Default for EngineOptions {
             on_converged: None,
             on_sent: None,
             on_event: None,
+            watches: true,
             keeps_former_exports: false,
             permits: None,
         }
@@ -189,6 +192,8 @@ pub(crate) struct Shared {
     foresight: Option<Foresight>,
     /// The permitted repairs; none permits all.
     permits: Option<Arc<Permits>>,
+    /// Whether resources are watched.
+    watches: bool,
     /// How many notifications that were served are still to be forgotten.
     clearing: Mutex<usize>,
     /// One was.
@@ -267,6 +272,7 @@ impl Engine {
             noop: options.machine.noop,
             foresight: options.machine.noop.then(Foresight::default),
             permits: options.permits,
+            watches: options.watches,
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
             on_sent: options.on_sent,

@@ -55,21 +55,7 @@ pub fn compare_graphs(
 }
 
 fn row(resource: &DesiredResource, action: Action, place: Option<Place>) -> Row {
-    Row {
-        kind: resource.id.kind.clone(),
-        name: resource.id.name.clone(),
-        action,
-        order: 0,
-        group: None,
-        place,
-        fields: Vec::new(),
-        attributes: BTreeMap::new(),
-        needs: Vec::new(),
-        notified_by: Vec::new(),
-        after: Vec::new(),
-        why: None,
-        until: None,
-    }
+    Row::new(&resource.id, action, place)
 }
 
 /// The parameters and metaparameters that differ.

@@ -20,8 +20,8 @@ pub use builder::{Builder, Known};
 pub use graphs::compare_graphs;
 pub use markdown::markdown;
 pub use model::{
-    Action, FORMAT, Field, Host, Place, Plan, PlanOptions, Program, ProgramFile, Row, Summary, VERSION,
-    schema,
+    Action, FORMAT, Field, Host, Place, Plan, PlanOptions, Program, ProgramFile, Row, Running, Summary,
+    VERSION, schema,
 };
 pub use saved::{Changes, changes, permits, read};
 pub use screen::{Diffs, Screen, screen};

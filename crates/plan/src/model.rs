@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use setpoint_engine::{Effect, Need, ResourceName};
+use setpoint_graph::ResourceId;
 
 /// The value of `format`.
 pub const FORMAT: &str = "setpoint-plan";
@@ -27,6 +28,9 @@ pub struct Plan {
     pub host: Host,
     /// The program.
     pub program: Program,
+    /// The agent that uses the state directory, if one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Running>,
     /// The options of the plan that decide what it shows.
     pub options: PlanOptions,
     /// Whether every row says exactly what the run would do: nothing fails, is blocked, or is not known yet.
@@ -70,6 +74,16 @@ pub struct ProgramFile {
     pub sha256: String,
     /// Its size.
     pub bytes: u64,
+}
+
+/// An agent that uses the state directory of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Running {
+    /// The number of its process.
+    pub pid: u32,
+    /// Its program, as its command line names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// The options of a plan.
@@ -247,6 +261,26 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row without fields.
+    #[must_use]
+    pub fn new(id: &ResourceId, action: Action, place: Option<Place>) -> Row {
+        Row {
+            kind: id.kind.clone(),
+            name: id.name.clone(),
+            action,
+            order: 0,
+            group: None,
+            place,
+            fields: Vec::new(),
+            attributes: BTreeMap::new(),
+            needs: Vec::new(),
+            notified_by: Vec::new(),
+            after: Vec::new(),
+            why: None,
+            until: None,
+        }
+    }
+
     /// `file[/etc/motd]`.
     #[must_use]
     pub fn label(&self) -> String {

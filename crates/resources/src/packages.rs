@@ -73,6 +73,8 @@ pub(crate) struct FoundPackage {
     pub(crate) newest: Option<String>,
     /// Whether upgrades leave it alone.
     pub(crate) held: bool,
+    /// In a plan: whether no list of packages has one of this name.
+    pub(crate) is_unknown: bool,
 }
 
 /// A manager of packages.

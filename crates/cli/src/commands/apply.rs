@@ -18,7 +18,7 @@ use setpoint_programs::failure::Failure;
 use tokio::runtime::Runtime;
 
 use super::plan::making::{self, Request};
-use super::plan::{Printing, print, saving};
+use super::plan::{Printing, header, print, saving};
 use super::run::DEFAULT_JOBS;
 use super::run::ending;
 use super::run::settings::{ANSWER_WITHIN, seed};
@@ -187,10 +187,7 @@ fn approve(session: &Session, arguments: &Arguments) -> Result<Approved, Failure
     let Some(plan) = making::make(session, &mut request)? else {
         return Ok(Approved::Ended(exit_code::WRONG));
     };
-    let header = format!(
-        "{} on {} as {}",
-        request.input.argument, plan.host.name, plan.host.user
-    );
+    let header = header(&request.input.argument, &plan);
     print(output, plan.clone(), &header, &arguments.printing)?;
     if plan.exit_code == exit_code::DONE {
         return Ok(Approved::Ended(exit_code::DONE));

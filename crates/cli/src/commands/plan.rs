@@ -1,6 +1,7 @@
 //! `setpoint plan`: what a run would do, without doing it.
 
 pub(super) mod making;
+mod running;
 pub(super) mod saving;
 
 use std::io::IsTerminal;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use setpoint_plan::{Action, Diffs, Plan, Screen, markdown, screen};
 use setpoint_programs::failure::Failure;
+use setpoint_programs::program_input::is_code;
 
 use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::exit_code;
@@ -128,16 +130,28 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if let Some(file) = &arguments.out {
         saving::write(&plan, file)?;
     }
-    let header = format!(
-        "{} on {} as {}",
-        request.input.argument, plan.host.name, plan.host.user
-    );
+    let header = header(&request.input.argument, &plan);
     let code = plan.exit_code;
     print(output, plan, &header, &arguments.printing)?;
     Ok(match code {
         exit_code::CHANGED if !arguments.detailed_exitcode => exit_code::DONE,
         code => code,
     })
+}
+
+/// The first line of a screen: the program, the machine and the user.
+pub(super) fn header(argument: &str, plan: &Plan) -> String {
+    let program = match argument {
+        "-" => "standard input",
+        code if is_code(code) => "code",
+        path => path,
+    };
+    let agent = plan.running.as_ref().map(|agent| match &agent.program {
+        Some(program) => format!("; process {} runs {program}", agent.pid),
+        None => format!("; process {} runs no program", agent.pid),
+    });
+    let agent = agent.unwrap_or_default();
+    format!("{program} on {} as {}{agent}", plan.host.name, plan.host.user)
 }
 
 /// Prints a plan. `header` is the first line of its screen.

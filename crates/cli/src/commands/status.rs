@@ -386,7 +386,7 @@ impl Shown {
     }
 }
 
-fn ask(client: &mut Client, ask: Ask) -> Result<(HostStatus, Vec<ResourceStatus>), Failure> {
+pub(super) fn ask(client: &mut Client, ask: Ask) -> Result<(HostStatus, Vec<ResourceStatus>), Failure> {
     client.ask(ask)?;
     let mut all = Vec::new();
     loop {

@@ -60,6 +60,7 @@ fn without_a_home_there_is_no_shared_directory_for_state() {
     }
     let program = place.path("setpoint");
     std::fs::copy(BINARY, &program).unwrap();
+    place.write("p.mcl", "noop \"a\" {}\n");
     open_up(&place);
     let output = Command::new("setpriv")
         .args([
@@ -69,7 +70,8 @@ fn without_a_home_there_is_no_shared_directory_for_state() {
             "--inh-caps=-all",
         ])
         .arg(&program)
-        .args(["run", "--once", "noop \"a\" {}"])
+        .args(["run", "--once"])
+        .arg(place.path("p.mcl"))
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .current_dir("/")

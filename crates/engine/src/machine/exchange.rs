@@ -169,7 +169,7 @@ impl Machine {
                 .map(|(_, sent)| sent),
         };
         let is_final = sent.is_some_and(|sent| sent.is_final);
-        !is_final && life.would_change
+        !is_final && life.would_change && !life.resource.meta.noop
     }
 
     /// What a sender, or a member of it, published under a key; none when it withholds it.

@@ -334,7 +334,8 @@ impl Machine {
             self.convergence.would_change += 1;
         }
         self.succeeded(slot, would_change);
-        if self.options.noop {
+        // A run with repairs leaves a resource with `Meta:noop` alone, too.
+        if self.options.noop && !self.live(slot).meta.noop {
             self.foresee(slot, before, would_change);
         }
     }

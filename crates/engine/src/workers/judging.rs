@@ -133,11 +133,16 @@ pub(super) fn judge(
             result.outcome = Err(helped);
             Judged::Open
         }
+        // A run with repairs leaves such a resource alone, too.
+        Ok(()) if run.cell.resource.meta.noop => Judged::Right,
         Ok(()) if is_unsure => Judged::Unsure,
         Ok(()) if result.drifts.is_empty() => Judged::Right,
         Ok(()) => Judged::Moved,
     };
     let mut creates = looked.creates;
+    if !matches!(judged, Judged::Moved | Judged::Unsure) {
+        return foresight.end(id, judged, Vec::new());
+    }
     if judged == Judged::Unsure {
         creates.extend(identities_of(instance, None));
     }

@@ -95,6 +95,9 @@ impl Arming {
 
 /// Arms everything that an instance declares, and answers.
 pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &Instance, lane: &Lane<Job>) {
+    if !shared.watches {
+        return lane.answer(Message::Armed(watch, Ok(Armed::default())));
+    }
     let declared = guarded("say what to watch", || instance.resource().watches());
     let armed = declared.and_then(|declared| build(shared, cell, watch, instance, declared, Some(lane)));
     match armed {
@@ -106,6 +109,9 @@ pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &
 /// Arms what an instance declares now in place of what it declared before; it stays armed. What changed before the new
 /// watches were there is found by one more run. Where nothing else is declared, nothing happens, and no further run is needed.
 pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &Instance) {
+    if !shared.watches {
+        return;
+    }
     let declared = guarded("say what to watch", || instance.resource().watches());
     if let Ok(declared) = &declared
         && let Some(paths) = only_paths(declared)

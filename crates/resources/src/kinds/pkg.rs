@@ -201,7 +201,17 @@ impl Resource for Pkg {
                 holds.push((at, hold));
             }
         }
-        let mut failures: Vec<Option<Failure>> = wanted.iter().map(|_| None).collect();
+        let unknown = |found: &FoundPackage, package: &WantedPackage| {
+            let failure = Failure::new("install").on(&package.name);
+            found
+                .is_unknown
+                .then(|| failure.because("no source of packages has one of this name"))
+        };
+        let mut failures: Vec<Option<Failure>> = found
+            .iter()
+            .zip(&wanted)
+            .map(|(found, package)| unknown(found, package))
+            .collect();
         if !changes.is_empty() {
             let packages: Vec<WantedPackage> = changes.iter().map(|at| wanted[*at].clone()).collect();
             let changed = manager.change(&packages, apply).await?;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use setpoint_engine::{Apply, Attempting, Failure, Handle, Level, Watch, async_trait};
-use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_host::files::{AbsolutePath, Directory, Entry};
 use tokio::time::Instant;
 
 use super::change::{Helped, Transactions, change, failed};
@@ -87,12 +87,31 @@ impl PackageManager for Apt {
             age::refresh_if_old(apply).await?;
         }
         let database = database().await?;
+        let mut names = names;
+        if apply.is_plan() {
+            // A run would fail to install one that no list has.
+            let is_new = |wanted: &&WantedPackage| {
+                wanted.state == PackageState::Installed
+                    && installed(&database, &wanted.name).version.is_none()
+            };
+            names.extend(wanted.iter().filter(is_new).map(|wanted| wanted.name.as_str()));
+        }
         let candidates = candidates(&names, apply).await?;
+        let missing: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !candidates.contains_key(*name))
+            .collect();
+        let unknown = match apply.is_plan() {
+            true => unknown(&missing, apply).await?,
+            false => Vec::new(),
+        };
         let found = wanted.iter().map(|wanted| {
             let mut found = installed(&database, &wanted.name);
-            found.newest = candidates
-                .get(wanted.name.as_str())
-                .map(|candidate| candidate.version.clone());
+            found.is_unknown = wanted.state == PackageState::Installed && unknown.contains(&wanted.name);
+            let candidate = candidates.get(wanted.name.as_str());
+            let candidate = candidate.filter(|_| wanted.state == PackageState::Newest);
+            found.newest = candidate.map(|candidate| candidate.version.clone());
             // What is installed may be newer than what can be had.
             if let (Some(version), Some(newest)) = (&found.version, &found.newest)
                 && version::compare(version, newest) == Ordering::Greater
@@ -360,6 +379,35 @@ async fn candidates(names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String,
     }
 }
 
+/// The names for which no list has a package or a provider. None if there are no lists, because a run fetches them first.
+async fn unknown(names: &[&str], apply: &Apply<'_>) -> Result<Vec<String>, Failure> {
+    // With an architecture, apt writes the name in another form.
+    let names: Vec<&str> = names.iter().copied().filter(|name| !name.contains(':')).collect();
+    if names.is_empty() || !has_lists().await? {
+        return Ok(Vec::new());
+    }
+    let providers = providers(&names, apply).await?;
+    let unknown = names.into_iter().filter(|name| !providers.contains_key(*name));
+    Ok(unknown.map(str::to_owned).collect())
+}
+
+/// Whether there are lists of packages.
+async fn has_lists() -> Result<bool, Failure> {
+    blocking("look for lists of packages", || {
+        let attempted = "look for lists of packages in";
+        let directory = AbsolutePath::new(LISTS).attempting(attempted, LISTS)?;
+        let listed = match Directory::open(&directory) {
+            Err(error) if error.is_not_found() => return Ok(false),
+            opened => opened.attempting(attempted, LISTS)?.list(),
+        };
+        let listed = listed.attempting(attempted, LISTS)?;
+        Ok(listed
+            .iter()
+            .any(|entry| entry.name.to_string_lossy().contains("_Packages")))
+    })
+    .await
+}
+
 /// The packages that provide each of these virtual packages. Unknown names are not in it.
 async fn providers(names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String, Vec<String>>, Failure> {
     if names.is_empty() {
@@ -453,6 +501,7 @@ fn installed(database: &Database, name: &str) -> FoundPackage {
         },
         newest: None,
         held: entered.held,
+        is_unknown: false,
     }
 }
 

@@ -27,6 +27,7 @@ use tokio::runtime::Runtime;
 
 use super::super::run::settings::{ANSWER_WITHIN, seed};
 use super::super::run::{DEFAULT_JOBS, MOST_BLOCKED};
+use super::running::RunningAgent;
 use crate::exit_code;
 use crate::first_program::{Compiled, ModelReading, first_program};
 use crate::process::harden;
@@ -138,6 +139,7 @@ fn agent_options(session: &Session, request: &Request, collected: Arc<Collected>
         engine: EngineOptions {
             machine,
             on_event: Some(Arc::new(move |event| listener.take(event))),
+            watches: false,
             ..EngineOptions::default()
         },
         debug: setpoint_engine::DebugSelection::default(),
@@ -215,16 +217,23 @@ fn finish(
     let input = &request.input;
     let root = root_of(&input.argument);
     let builder = std::mem::take(&mut *collected.builder.lock());
-    let (rows, summary) = builder.rows(|id| known(id, accepted.as_ref(), &root));
+    let (mut rows, mut summary) = builder.rows(|id| known(id, accepted.as_ref(), &root));
+    let state_dir = Prefix::place(request.state_dir.clone())?;
+    let agent = RunningAgent::find(state_dir.clone())?;
+    let let_go = agent.as_ref().map(|agent| agent.let_go(&rows));
+    for row in let_go.into_iter().flatten() {
+        summary.let_go += 1;
+        rows.push(row);
+    }
     let fails = summary.fails() || lacks_collected;
     let exit_code = match (fails, summary.has_changes()) {
         (true, _) => exit_code::WRONG,
         (false, true) => exit_code::CHANGED,
         (false, false) => exit_code::DONE,
     };
-    let state_dir = Prefix::place(request.state_dir.clone())?;
     Ok(Plan {
         program,
+        running: agent.map(|agent| agent.running),
         options: PlanOptions {
             state_dir: state_dir.display().to_string(),
             language: input.language.map(|language| language_name(language).to_owned()),
@@ -255,6 +264,7 @@ pub(in crate::commands) fn empty(hostname: &str, program: &str) -> Plan {
             digest: String::new(),
             files: Vec::new(),
         },
+        running: None,
         options: PlanOptions::default(),
         complete: true,
         summary: Summary::default(),

@@ -21,14 +21,15 @@ pub(in crate::commands) fn text(plan: &Plan) -> Result<String, Failure> {
 /// # Errors
 /// When the file cannot be written.
 pub(in crate::commands) fn write(plan: &Plan, file: &Path) -> Result<(), Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::wrong(format!("cannot save the plan in {}: {error}", file.display()))
-    };
-    let path = std::path::absolute(file).map_err(|error| failed(&error))?;
-    let path = AbsolutePath::new(path).map_err(|error| failed(&error))?;
+    let attempted = format!("cannot save the plan in {}", file.display());
+    let path =
+        std::path::absolute(file).map_err(|error| Failure::io("find the current directory", &error))?;
+    let path = AbsolutePath::new(path).map_err(|error| Failure::wrong(attempted.clone()).because(error))?;
     let request = Replace::bytes(path, text(plan)?.into_bytes()).mode(0o600);
     let committed = Committer::new().replace(request);
-    committed.map(|_| ()).map_err(|error| failed(&error))
+    committed
+        .map(|_| ())
+        .map_err(|error| Failure::wrong(attempted).because(error))
 }
 
 /// The plan in a file; none if the file is no plan at all, but a program perhaps.
