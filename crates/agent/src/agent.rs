@@ -328,7 +328,7 @@ impl Setup {
         let mut state =
             StateFiles::open(directory, lock, committer.clone()).map_err(|error| unusable(&error))?;
         let own = Owner::of(&options.program);
-        let former = Owner::read(directory).map_err(|error| unusable(&error))?;
+        let former = Owner::read(directory, !options.only_looks).map_err(|error| unusable(&error))?;
         let is_of_deploys = options.cluster.is_some();
         match former.filter(|former| own.as_ref() != Some(former) && !options.replaces && !is_of_deploys) {
             Some(former) => {

@@ -71,7 +71,7 @@ pub fn standing_text(standing: Standing) -> &'static str {
         Standing::WaitingForHost => "waiting for something outside this machine",
         Standing::Unresponsive => "unresponsive",
         Standing::Conflict => "undone by something else",
-        Standing::WouldChange => "would be repaired",
+        Standing::WouldChange => "would change",
         Standing::Finishing => "finishing",
         Standing::Running => "running",
         Standing::Waiting => "waiting",

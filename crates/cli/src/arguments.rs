@@ -222,7 +222,7 @@ pub(crate) struct ModuleArguments {
     patience: DownloadPatience,
 }
 
-/// How long fetching may take.
+/// The time limit for fetching modules.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DownloadPatience {
     /// Timeout for one download, in seconds
@@ -231,7 +231,7 @@ pub(crate) struct DownloadPatience {
 }
 
 impl ModuleArguments {
-    /// What they ask for.
+    /// The request of these arguments.
     pub(crate) fn policy(&self, output: &Output) -> ModulePolicy {
         if self.update && !self.download {
             output.warning("`--update` has no effect without `--download`");

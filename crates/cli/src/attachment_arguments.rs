@@ -25,7 +25,7 @@ pub(crate) struct MetricsArguments {
 }
 
 impl MetricsArguments {
-    /// Where metrics are given, if that is wanted.
+    /// The address of the metrics, if they are wanted.
     pub(crate) fn address(&self) -> Option<&str> {
         self.prometheus
             .then(|| self.prometheus_listen.as_deref().unwrap_or(ADDRESS))
@@ -49,7 +49,7 @@ pub(crate) struct GraphvizArguments {
 }
 
 impl GraphvizArguments {
-    /// What draws, if that is wanted.
+    /// The drawing, if it is wanted.
     pub(crate) fn drawing(&self, hostname: &str, reporter: &Reporter) -> Result<Option<Drawing>, Failure> {
         let filter = self.graphviz_filter.as_deref();
         let drawing = self.graphviz.as_deref();

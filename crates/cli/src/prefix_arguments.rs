@@ -39,15 +39,14 @@ pub(crate) struct PrefixArguments {
 }
 
 impl PrefixArguments {
-    /// The state directory that they name. Code on the command line and standard input have a temporary one, unless one is named.
+    /// The state directory that they name.
     pub(crate) fn choice(&self, program: &ProgramArguments) -> PrefixChoice {
-        let is_named = self.prefix.is_some() || environment::variable("STATE_DIR").is_some();
-        let is_code = program.words().last().is_some_and(|argument| is_code(argument));
+        let argument = program.words().last().map_or("", String::as_str);
+        let usual = state_directory(argument, self.prefix.clone());
         PrefixChoice {
-            read_only: false,
-            path: self.prefix.clone(),
-            temporary: self.tmp_prefix || is_code && !is_named,
+            temporary: self.tmp_prefix || usual.temporary,
             or_temporary: self.allow_tmp_prefix,
+            ..usual
         }
     }
 
@@ -59,6 +58,16 @@ impl PrefixArguments {
     /// The directory that the command line names.
     pub(crate) fn given(&self) -> Option<PathBuf> {
         self.prefix.clone()
+    }
+}
+
+/// The state directory of a program. Code on the command line and standard input have a temporary one, unless one is named.
+pub(crate) fn state_directory(argument: &str, given: Option<PathBuf>) -> PrefixChoice {
+    let is_named = given.is_some() || environment::variable("STATE_DIR").is_some();
+    PrefixChoice {
+        path: given,
+        temporary: is_code(argument) && !is_named,
+        ..PrefixChoice::default()
     }
 }
 

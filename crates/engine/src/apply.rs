@@ -602,7 +602,7 @@ impl<'a> Apply<'a> {
 
     /// An answer of the machine can change when earlier resources have run. In a plan, if one of them would change something, the
     /// reason is kept, as a part of a sentence: ``runs if `sshd -t` then succeeds``.
-    pub fn doubt(&mut self, why: impl FnOnce() -> String) {
+    pub fn uncertain(&mut self, why: impl FnOnce() -> String) {
         let is_after_changes = |foresight: &Foresight| foresight.moved_before(self.head).is_some();
         if self.foresight.is_some_and(is_after_changes) {
             self.outcome.doubt.get_or_insert_with(why);

@@ -53,11 +53,8 @@ impl fmt::Display for Drift {
     }
 }
 
-/// Lines of a difference of contents that are shown at most.
-const LONGEST_DIFFERENCE: usize = 60;
-
 impl Drift {
-    /// How two texts differ, in the form of `diff -u` without its head: a few lines around each change, and no more than can be read.
+    /// How two texts differ, in the form of `diff -u` without its head: a few lines around each change.
     /// All lines of a new text are new. None when one of the two is no text, or is not shown.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
@@ -75,16 +72,8 @@ impl Drift {
         let text = difference.unified_diff().context_radius(2).to_string();
         // The place of a change says nothing where there was no text.
         let head = usize::from(self.is == DriftValue::Absent);
-        let mut lines: Vec<&str> = text.lines().skip(head).collect();
-        let more = lines.len().saturating_sub(LONGEST_DIFFERENCE);
-        lines.truncate(LONGEST_DIFFERENCE);
-        let mut shown = lines.join("\n");
-        match more {
-            0 => {}
-            1 => shown.push_str("\n… 1 more line"),
-            more => shown.push_str(&format!("\n… {more} more lines")),
-        }
-        Some(shown)
+        let lines: Vec<&str> = text.lines().skip(head).collect();
+        Some(lines.join("\n"))
     }
 }
 
@@ -239,8 +228,7 @@ mod tests {
         );
         let long: String = (0..200).map(|n| format!("{n}\n")).collect();
         let shown = difference(DriftValue::content(b"x\n"), DriftValue::content(long.as_bytes())).unwrap();
-        assert_eq!(shown.lines().count(), LONGEST_DIFFERENCE + 1);
-        assert!(shown.ends_with("more lines"), "{shown}");
+        assert_eq!(shown.lines().count(), 202, "{shown}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use setpoint_graph::ResourceId;
 use tokio::sync::broadcast;
 
-use crate::{Effect, Level, Need, Unsure};
+use crate::{Effect, Forecast, Level};
 
 /// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,23 +70,6 @@ impl Event {
             format!("{{\"event\":\"gap\",\"lost\":1,\"error\":\"{error}\"}}")
         })
     }
-}
-
-/// The forecast for a run with repairs, from a run without.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunForeseen {
-    /// Why it cannot be said what the run would do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsure: Option<Unsure>,
-    /// Things that it needs, and that an earlier resource would create or may bring.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<Need>,
-    /// Whose repairs would notify it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notified_by: Vec<ResourceName>,
-    /// The forecast holds only until this resource has run, because it can bring anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<ResourceName>,
 }
 
 /// Kind and name of a resource.
@@ -190,7 +173,7 @@ pub enum EventKind {
         /// Whether the value is not known yet. Then `want` says when it will be.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unknown: bool,
-        /// How two texts differ, as `diff -u` shows it, if they are not too long; where one of them is not to be seen, nothing.
+        /// How two texts differ, as `diff -u` shows it, if they are not too long. None if one of them is no text, or sensitive.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<Arc<str>>,
         /// Further properties of a resource that is created, by name.
@@ -250,7 +233,7 @@ pub enum EventKind {
         error: Option<Arc<str>>,
         /// Only where nothing is repaired: what follows from the other resources of the program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        foreseen: Option<Box<RunForeseen>>,
+        foreseen: Option<Box<Forecast>>,
     },
     /// It could not be brought into its state. It is applied as part of `group`, whose run has failed because of that.
     #[serde(rename = "member failed")]

@@ -59,6 +59,23 @@ pub struct Unsure {
     pub after: Vec<ResourceName>,
 }
 
+/// The forecast for a run with repairs, from a run without.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// Why it cannot be said what the run would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<Unsure>,
+    /// Things that it needs, and that an earlier resource would create or may bring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+    /// Whose repairs would notify it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notified_by: Vec<ResourceName>,
+    /// The forecast holds only until this resource has run, because it can bring anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<ResourceName>,
+}
+
 /// How a run without repairs was judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Judged {

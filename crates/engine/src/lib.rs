@@ -56,11 +56,11 @@ pub use async_trait::async_trait;
 pub use cancellation::{CancelCause, Cancellation};
 pub use debug_output::{DebugOutput, DebugSelection, NotSelected};
 pub use drift::{Drift, DriftValue, Effect};
-pub use events::{Cause, Event, EventKind, EventSink, EventStream, ResourceName, RunForeseen, RunSummary};
+pub use events::{Cause, Event, EventKind, EventSink, EventStream, ResourceName, RunSummary};
 pub use exports::{ExportChange, ExportKey, ExportStore, Exports, Offered};
 pub use extensions::Extensions;
 pub use failure::{Attempting, Failure, FailureReason};
-pub use foresight::{Brings, Foreseen, Foresight, Need, Unsure};
+pub use foresight::{Brings, Forecast, Foreseen, Foresight, Need, Unsure};
 pub use graph_view::GraphView;
 pub use grouping::{GroupKey, Grouping, Member, Members};
 pub use handle::{Busy, BusyGuard, Handle, Services};
@@ -69,7 +69,7 @@ pub use identity::{
 };
 pub use log_line::{Level, LogLine};
 pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};
-pub use permits::{Permit, Permits, PermittedField};
+pub use permits::{FoundField, Permit, Permits, PermittedField};
 pub use prepare::{Additions, Preparation, additions};
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, ParameterAccess, Resource, RunShape,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_graph::ResourceId;
 
-use crate::{Drift, DriftValue, Effect, Failure};
+use crate::{Drift, Effect, Failure};
 
 /// The repairs that are permitted, by resource.
 #[derive(Debug, Default)]
@@ -44,45 +44,70 @@ impl FromIterator<(ResourceId, Permit)> for Permits {
     }
 }
 
+/// A difference that is compared with a plan, as text.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundField<'a> {
+    /// The field.
+    pub field: &'a str,
+    /// The effect of a repair.
+    pub effect: Effect,
+    /// The value found.
+    pub is: &'a str,
+    /// The wanted value.
+    pub want: &'a str,
+    /// How two texts differ.
+    pub diff: Option<&'a str>,
+}
+
+impl Permit {
+    /// The reason to refuse a difference, as a part of a sentence; none if the plan shows it.
+    #[must_use]
+    pub fn refusal(&self, found: FoundField<'_>) -> Option<String> {
+        let FoundField { field, is, want, .. } = found;
+        let brings = matches!(found.effect, Effect::Create | Effect::Change);
+        if self.is_open || self.follows_the_unknown && brings {
+            return None;
+        }
+        let Some(shown) = self.fields.iter().find(|shown| *shown.field == *field) else {
+            return Some(format!("{field} is {is} now; the plan shows no change of it"));
+        };
+        // The reason of a command can have other words by now.
+        let has_value = !matches!(found.effect, Effect::Run | Effect::Reload | Effect::Restart);
+        if has_value && *shown.is != *is {
+            return Some(format!(
+                "{field} was {} when it was planned, and is {is} now",
+                shown.is
+            ));
+        }
+        let planned = shown.want.as_ref()?;
+        if **planned != *want {
+            return Some(format!("{field} would become {want}; the plan shows {planned}"));
+        }
+        (shown.diff.as_deref() != found.diff)
+            .then(|| format!("{field} differs in other lines than the plan shows"))
+    }
+}
+
 impl Permits {
     /// Checks a difference of a resource before it is repaired.
     ///
     /// # Errors
     /// When the plan did not show it.
     pub(crate) fn check(&self, id: &ResourceId, drift: &Drift) -> Result<(), Failure> {
-        let refused = |why: String| {
-            let failure = Failure::new("repair what the plan does not show");
-            Err(failure.because(why))
-        };
-        let (is, want) = (drift.is.to_string(), drift.want.to_string());
-        let field = &drift.field;
-        let Some(permit) = self.0.get(id) else {
-            return refused(format!("{field} is {is} now, and would become {want}"));
-        };
-        let brings = matches!(drift.effect, Effect::Create | Effect::Change);
-        if permit.is_open || permit.follows_the_unknown && brings {
-            return Ok(());
+        let nothing = Permit::default();
+        let permit = self.0.get(id).unwrap_or(&nothing);
+        let (is, want, diff) = (drift.is.to_string(), drift.want.to_string(), drift.difference());
+        let refusal = permit.refusal(FoundField {
+            field: &drift.field,
+            effect: drift.effect,
+            is: &is,
+            want: &want,
+            diff: diff.as_deref(),
+        });
+        match refusal {
+            None => Ok(()),
+            Some(why) => Err(Failure::new("repair what the plan does not show").because(why)),
         }
-        let Some(shown) = permit.fields.iter().find(|shown| *shown.field == **field) else {
-            return refused(format!("{field} is {is} now, and would become {want}"));
-        };
-        if let Some(planned) = shown.want.as_ref().filter(|planned| ***planned != *want) {
-            return refused(format!("{field} would become {want}; the plan shows {planned}"));
-        }
-        // Why a command runs can be said in other words by now.
-        let is_done = matches!(drift.effect, Effect::Run | Effect::Reload | Effect::Restart);
-        if !is_done && *shown.is != *is {
-            return refused(format!(
-                "{field} was {} when it was planned, and is {is} now",
-                shown.is
-            ));
-        }
-        let has_other_text = || drift.difference().as_deref() != shown.diff.as_deref();
-        let is_text = matches!(drift.want, DriftValue::Content { .. }) && shown.want.is_some();
-        if is_text && shown.diff.is_some() && has_other_text() {
-            return refused(format!("{field} differs in other lines than the plan shows"));
-        }
-        Ok(())
     }
 }
 

@@ -106,12 +106,23 @@ impl Reversals {
     /// Writes a record, and returns when it would survive a loss of power.
     pub(crate) fn write(&self, reversal: &DesiredResource) -> Result<(), Failure> {
         let id = &reversal.id;
+        if self.is_hidden && self.has(id).attempting("look for what undoes", id)? {
+            // It is of the program that owns the directory, and says how things were before that.
+            return Ok(());
+        }
         let attempted = "keep what undoes";
         let payload = encode(reversal).map_err(|why| Failure::new(attempted).on(id).because(why))?;
         let written = self.directory().and_then(|directory| {
             directory.write_versioned(&self.committer, &file_name(id), VERSION, payload.as_bytes())
         });
         written.attempting(attempted, id)
+    }
+
+    fn has(&self, id: &ResourceId) -> Result<bool, FileError> {
+        match self.engine.find(DIRECTORY)? {
+            Some(directory) => Ok(directory.read(&file_name(id))?.is_some()),
+            None => Ok(false),
+        }
     }
 
     /// Erases records, and returns when they would not come back after a loss of power. Fine where there is none.

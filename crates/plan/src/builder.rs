@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_engine::{Effect, Event, EventKind, ResourceName, RunForeseen, RunSummary};
+use setpoint_engine::{Effect, Event, EventKind, Forecast, ResourceName, RunSummary};
 use setpoint_graph::ResourceId;
 
 use crate::model::{Action, Field, Place, Row, Summary};
@@ -40,7 +40,7 @@ struct Resource {
     fields: Vec<Field>,
     attributes: BTreeMap<Arc<str>, Arc<str>>,
     end: End,
-    foreseen: RunForeseen,
+    foreseen: Forecast,
 }
 
 /// How the last run of a resource ended.
@@ -150,7 +150,7 @@ impl Builder {
         id: &ResourceId,
         result: RunSummary,
         error: Option<&Arc<str>>,
-        foreseen: Option<&RunForeseen>,
+        foreseen: Option<&Forecast>,
     ) {
         self.runs += 1;
         let order = self.runs;
@@ -232,7 +232,7 @@ pub(crate) fn compare(a: &Row, b: &Row) -> Ordering {
 
 impl Resource {
     fn row(self, id: ResourceId, place: Option<Place>, is_off: bool) -> Row {
-        let RunForeseen {
+        let Forecast {
             unsure,
             needs,
             notified_by,

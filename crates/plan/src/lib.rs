@@ -25,3 +25,4 @@ pub use model::{
 };
 pub use saved::{Changes, changes, permits, read};
 pub use screen::{Diffs, Screen, screen};
+pub use words::{diff_lines, shortened_hashes};

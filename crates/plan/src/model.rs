@@ -89,7 +89,7 @@ pub struct Running {
 /// The options of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanOptions {
-    /// The state directory that was read.
+    /// The state directory that was read. Empty if the run has a temporary one.
     pub state_dir: String,
     /// The language of the program, if the command line says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

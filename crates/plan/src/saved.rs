@@ -1,10 +1,10 @@
-//! Plans in files: what may be done by the run that applies one, and how the machine differs from it by now.
+//! Saved plans: their permits, and their differences to the machine now.
 
 use rustc_hash::FxHashMap;
-use setpoint_engine::{Effect, Permit, Permits, PermittedField};
+use setpoint_engine::{FoundField, Permit, Permits, PermittedField};
 use setpoint_graph::ResourceId;
 
-use crate::model::{Action, FORMAT, Field, Plan, Row, VERSION};
+use crate::model::{Action, FORMAT, Plan, Row, VERSION};
 use crate::words::{label, shown};
 
 /// Reads a plan from the text of its file.
@@ -31,21 +31,21 @@ pub fn read(text: &str) -> Result<Plan, String> {
 /// The permits of the run that applies a plan.
 #[must_use]
 pub fn permits(plan: &Plan) -> Permits {
-    let rows = plan.rows.iter().map(|row| {
-        let fields = row.fields.iter().map(|field| PermittedField {
-            field: field.field.clone(),
-            is: field.is.clone(),
-            want: (!field.unknown).then(|| field.want.clone()),
-            diff: field.diff.clone(),
-        });
-        let permit = Permit {
-            fields: fields.collect(),
-            is_open: row.action == Action::Unknown,
-            follows_the_unknown: row.until.is_some(),
-        };
-        (id(row), permit)
+    plan.rows.iter().map(|row| (id(row), permit(row))).collect()
+}
+
+fn permit(row: &Row) -> Permit {
+    let fields = row.fields.iter().map(|field| PermittedField {
+        field: field.field.clone(),
+        is: field.is.clone(),
+        want: (!field.unknown).then(|| field.want.clone()),
+        diff: field.diff.clone(),
     });
-    rows.collect()
+    Permit {
+        fields: fields.collect(),
+        is_open: row.action == Action::Unknown,
+        follows_the_unknown: row.until.is_some(),
+    }
 }
 
 /// The differences between a saved plan and the machine now.
@@ -90,53 +90,22 @@ fn is_moved(action: Action) -> bool {
 fn differences(planned: Option<&Row>, now: &Row) -> Vec<String> {
     let name = label(now);
     let Some(planned) = planned else {
-        return vec![format!("{name}: the plan does not have it")];
+        return vec![format!("{name}: the plan does not have this resource")];
     };
-    if planned.action == Action::Unknown {
-        return Vec::new();
+    if now.action == Action::Unknown && planned.action != Action::Unknown {
+        return vec![format!("{name}: its result is no longer known before the run")];
     }
-    if now.action == Action::Unknown {
-        return vec![format!("{name}: it cannot be said any more what it would do")];
-    }
-    let follows_the_unknown = planned.until.is_some();
-    let differs = |field: &Field| {
-        let brings = matches!(field.effect, Effect::Create | Effect::Change);
-        if follows_the_unknown && brings {
-            return None;
-        }
-        let Some(before) = planned.fields.iter().find(|before| before.field == field.field) else {
-            return Some(format!(
-                "{name}: {} is {} now; the plan shows no change of it",
-                shown(&field.field),
-                shown(&field.is)
-            ));
-        };
-        let is_done = matches!(field.effect, Effect::Run | Effect::Reload | Effect::Restart);
-        if !is_done && before.is != field.is {
-            return Some(format!(
-                "{name}: {} was {} when it was planned, and is {} now",
-                shown(&field.field),
-                shown(&before.is),
-                shown(&field.is)
-            ));
-        }
-        if !before.unknown && before.want != field.want {
-            return Some(format!(
-                "{name}: {} would become {}; the plan shows {}",
-                shown(&field.field),
-                shown(&field.want),
-                shown(&before.want)
-            ));
-        }
-        let is_other_text = !before.unknown && before.diff != field.diff;
-        is_other_text.then(|| {
-            format!(
-                "{name}: {} differs in other lines than the plan shows",
-                shown(&field.field)
-            )
+    let permit = permit(planned);
+    let refused = now.fields.iter().filter_map(|field| {
+        permit.refusal(FoundField {
+            field: &field.field,
+            effect: field.effect,
+            is: &field.is,
+            want: &field.want,
+            diff: field.diff.as_deref(),
         })
-    };
-    now.fields.iter().filter_map(differs).collect()
+    });
+    refused.map(|why| format!("{name}: {}", shown(&why))).collect()
 }
 
 fn id(row: &Row) -> ResourceId {

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::visible_lines;
 use unicode_width::UnicodeWidthStr;
 
 use crate::model::{Action, Place, Plan, Row};
-use crate::words::{Sentence, difference, label, shown, sign, summary};
+use crate::words::{Sentence, diff_lines, difference, label, shown, sign, summary};
 
 /// How much of differences is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,18 +204,12 @@ fn wrap(text: &mut String, detail: &str, width: usize) {
 }
 
 fn write_diff(text: &mut String, diff: &str, diffs: Diffs) {
-    let lines: Vec<_> = visible_lines(diff).collect();
-    let most = if diffs == Diffs::Full { lines.len() } else { SHORT };
-    for line in lines.iter().take(most) {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => AnsiColor::Green.on_default(),
-            Some(b'-') => AnsiColor::Red.on_default(),
-            Some(b'@') => AnsiColor::Cyan.on_default(),
-            _ => DIM,
-        };
-        let _ = writeln!(text, "      {style}{line}{style:#}");
+    let most = if diffs == Diffs::Full { usize::MAX } else { SHORT };
+    let (lines, more) = diff_lines(diff, most);
+    for line in lines {
+        let _ = writeln!(text, "      {line}");
     }
-    match lines.len().saturating_sub(most) {
+    match more {
         0 => {}
         1 => text.push_str("      … 1 more line (--full)\n"),
         more => {

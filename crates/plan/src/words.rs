@@ -1,7 +1,7 @@
 //! How a row reads: its sign, its label, and what the run would do in a few words.
 
 use anstyle::{AnsiColor, Style};
-use setpoint_diagnostics::visible;
+use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{Effect, ResourceName};
 
 use crate::model::{Action, Field, Row, Summary};
@@ -278,11 +278,16 @@ pub(crate) fn names(resources: &[ResourceName]) -> String {
     }
 }
 
-/// A text on one line, safe to print. The first digits of a hash tell two contents apart.
+/// A text on one line, safe to print, with short hashes.
 pub(crate) fn shown(text: &str) -> String {
+    shortened_hashes(&visible(text))
+}
+
+/// Shortens each hash to its first digits, which tell two contents apart. The data have all of them.
+#[must_use]
+pub fn shortened_hashes(text: &str) -> String {
     const BEFORE: &str = "(sha256 ";
     const SHOWN: usize = 12;
-    let text = visible(text);
     let mut parts = text.split(BEFORE);
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -297,4 +302,20 @@ pub(crate) fn shown(text: &str) -> String {
         }
     }
     shown
+}
+
+/// The first lines of a diff, each safe to print and coloured, and how many more there are.
+#[must_use]
+pub fn diff_lines(diff: &str, most: usize) -> (Vec<String>, usize) {
+    let lines: Vec<_> = visible_lines(diff).collect();
+    let shown = lines.iter().take(most).map(|line| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => AnsiColor::Green.on_default(),
+            Some(b'-') => AnsiColor::Red.on_default(),
+            Some(b'@') => AnsiColor::Cyan.on_default(),
+            _ => Style::new().dimmed(),
+        };
+        format!("{style}{line}{style:#}")
+    });
+    (shown.collect(), lines.len().saturating_sub(most))
 }

@@ -45,7 +45,7 @@ pub struct ProgramInput {
 /// Whether a word of the command line is code or standard input, and names no file that a program could be read from again.
 #[must_use]
 pub fn is_code(argument: &str) -> bool {
-    argument == "-" || argument != "empty" && !Path::new(argument).exists()
+    argument == "-" || !matches!(argument, "" | "empty") && !Path::new(argument).exists()
 }
 
 impl ProgramInput {

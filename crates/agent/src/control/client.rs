@@ -69,6 +69,12 @@ impl Client {
         Ok(client)
     }
 
+    /// Whether a process listens in the directory `place`, whether it answers or not.
+    #[must_use]
+    pub fn has_listener(place: &Path) -> bool {
+        connect(place).is_ok()
+    }
+
     /// How long the next line may take; none: as long as it likes.
     pub fn set_patience(&self, patience: Option<Duration>) -> Result<(), Failure> {
         let stream = self.reader.get_ref();

@@ -1,5 +1,7 @@
-//! The program that a state directory belongs to. Another program that runs there once must undo and withdraw nothing of it.
+//! The owner of a state directory: a program. Another program that runs there must not undo or withdraw the resources of the owner.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,12 +33,12 @@ impl Owner {
     }
 
     /// The program that a state directory belongs to, if that is known.
-    pub(crate) fn read(directory: &StateDirectory) -> Result<Option<Owner>, FileError> {
+    pub(crate) fn read(directory: &StateDirectory, may_change: bool) -> Result<Option<Owner>, FileError> {
         let Some(engine) = directory.find("engine")? else {
             return Ok(None);
         };
-        match engine.load(NAME, VERSION, true)? {
-            Stored::Payload(path) => Ok(String::from_utf8(path).ok().map(|path| Owner(path.into()))),
+        match engine.load(NAME, VERSION, may_change)? {
+            Stored::Payload(path) => Ok(Some(Owner(OsString::from_vec(path).into()))),
             Stored::Nothing | Stored::Unusable(_) => Ok(None),
         }
     }
@@ -48,7 +50,7 @@ impl Owner {
         committer: &Arc<Committer>,
     ) -> Result<(), FileError> {
         let engine = directory.subdirectory("engine")?;
-        engine.write_versioned(committer, NAME, VERSION, self.0.to_string_lossy().as_bytes())
+        engine.write_versioned(committer, NAME, VERSION, self.0.as_os_str().as_bytes())
     }
 
     /// Its path.

@@ -6,28 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use setpoint_agent::agent::{self, AgentOptions};
+use setpoint_agent::agent;
 use setpoint_agent::first_program::FirstProgram;
-use setpoint_agent::prefix::PrefixChoice;
 use setpoint_agent::requests::Ended;
 use setpoint_agent::signals::Hangup;
-use setpoint_engine::EngineOptions;
-use setpoint_engine::machine::Options;
 use setpoint_plan::{Plan, changes, permits};
 use setpoint_programs::failure::Failure;
 use tokio::runtime::Runtime;
 
 use super::plan::making::{self, Request};
-use super::plan::{Printing, header, print, saving};
-use super::run::DEFAULT_JOBS;
+use super::plan::{PlanArguments, Printing, header, print, saving};
 use super::run::ending;
-use super::run::settings::{ANSWER_WITHIN, seed};
-use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::exit_code;
-use crate::headings;
 use crate::output::{End, Output};
 use crate::session::Session;
-use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 
 /// Apply a saved plan, or plan a program and apply it
@@ -38,21 +30,7 @@ use crate::view::{Reason, Verbosity, View, ViewOptions};
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
-
-    #[command(flatten)]
-    modules: ModuleArguments,
-
-    #[command(flatten)]
-    store: StoreArguments,
-
-    /// State directory [default: as for `setpoint run`]
-    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
-    state_dir: Option<PathBuf>,
-
-    /// Facts for a model, from a JSON file
-    #[arg(long, value_name = "FILE", help_heading = headings::PROGRAM, hide_short_help = true)]
-    facts: Option<PathBuf>,
+    plan: PlanArguments,
 
     /// Apply the plan of a program without asking
     #[arg(short, long)]
@@ -67,7 +45,7 @@ const EXPIRES: Duration = Duration::from_secs(7 * 24 * 3600);
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let output = &session.output;
-    let saved = match arguments.program.words() {
+    let saved = match arguments.plan.program.words() {
         [argument] => saving::read_if_plan(argument)?,
         _ => None,
     };
@@ -129,42 +107,8 @@ fn repair(
     runtime: Runtime,
     hangup: Hangup,
 ) -> Result<Ended, Failure> {
-    let machine = Options {
-        seed: seed(),
-        jobs: DEFAULT_JOBS.get() as usize,
-        keep_trying: false,
-        converge: Some(Duration::ZERO),
-        answer_within: Some(ANSWER_WITHIN),
-        exit_when_converged: true,
-        ..Options::default()
-    };
-    let options = AgentOptions {
-        assembly: session.assembly.clone(),
-        hostname: request.input.hostname.clone(),
-        started: SystemTime::now(),
-        program: request.input.argument.clone(),
-        engine: EngineOptions {
-            machine,
-            permits: Some(Arc::new(permits(plan))),
-            ..EngineOptions::default()
-        },
-        debug: setpoint_engine::DebugSelection::default(),
-        prefix: PrefixChoice {
-            path: request.state_dir.clone(),
-            ..PrefixChoice::default()
-        },
-        replaces: false,
-        cluster: None,
-        store: request.store.clone(),
-        only_looks: false,
-        ends_soon: true,
-        raise_watch_limits: true,
-        follow_values: true,
-        watch_program: false,
-        metrics: None,
-        drawing: None,
-        view: Box::new(view.following()),
-    };
+    let mut options = making::single_run(session, request, Box::new(view.following()));
+    options.engine.permits = Some(Arc::new(permits(plan)));
     agent::run(options, Some(program), &session.output, runtime, hangup)
 }
 
@@ -177,13 +121,7 @@ enum Approved {
 /// Plans a program, shows the plan and asks whether to apply it.
 fn approve(session: &Session, arguments: &Arguments) -> Result<Approved, Failure> {
     let output = &session.output;
-    let mut request = Request {
-        input: arguments.program.parse(output)?,
-        modules: arguments.modules.policy(output),
-        state_dir: arguments.state_dir.clone(),
-        store: arguments.store.open_etcd(output)?,
-        facts: arguments.facts.clone(),
-    };
+    let mut request = arguments.plan.request(session)?;
     let Some(plan) = making::make(session, &mut request)? else {
         return Ok(Approved::Ended(exit_code::WRONG));
     };
@@ -229,10 +167,11 @@ fn check(session: &Session, arguments: &Arguments, plan: Plan) -> Result<Option<
     let output = &session.output;
     let mut request = Request {
         input: making::input_of(&plan),
-        modules: arguments.modules.policy(output),
-        state_dir: Some(PathBuf::from(&plan.options.state_dir)),
-        store: arguments.store.open_etcd(output)?,
+        modules: arguments.plan.modules.policy(output),
+        state_dir: Some(PathBuf::from(&plan.options.state_dir)).filter(|place| !place.as_os_str().is_empty()),
+        store: arguments.plan.store.open_etcd(output)?,
         facts: plan.options.facts.as_ref().map(PathBuf::from),
+        timeout: arguments.plan.timeout,
     };
     let mut reasons = wrong_machine(&plan, &arguments.given_state_dir());
     if reasons.is_empty() {
@@ -268,7 +207,8 @@ fn check(session: &Session, arguments: &Arguments, plan: Plan) -> Result<Option<
 
 impl Arguments {
     fn given_state_dir(&self) -> Option<PathBuf> {
-        self.state_dir
+        self.plan
+            .state_dir
             .as_ref()
             .and_then(|path| std::path::absolute(path).ok())
     }
@@ -313,7 +253,7 @@ fn wrong_machine(plan: &Plan, state_dir: &Option<PathBuf>) -> Vec<String> {
     reasons
 }
 
-/// How the files of the program differ from those of the plan.
+/// Differences between the files of the program and those of the plan.
 fn other_files(plan: &Plan, now: &setpoint_plan::Program) -> Vec<String> {
     if plan.program.digest == now.digest {
         return Vec::new();

@@ -80,7 +80,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
 
-    /// On all hosts, repair nothing, only say what would be repaired
+    /// Change nothing on all hosts; report what would change
     #[arg(long)]
     noop: bool,
 

@@ -1,24 +1,22 @@
 //! `setpoint plan`: what a run would do, without doing it.
 
+mod arguments;
 pub(super) mod making;
 mod running;
 pub(super) mod saving;
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use setpoint_plan::{Action, Diffs, Plan, Screen, markdown, screen};
+use clap::Args;
+use setpoint_plan::{Action, Plan, markdown, screen};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::program_input::is_code;
 
-use crate::arguments::{ModuleArguments, ProgramArguments};
+use self::arguments::Format;
+pub(super) use self::arguments::{PlanArguments, Printing};
 use crate::exit_code;
-use crate::headings;
 use crate::output::Output;
 use crate::session::Session;
-use crate::store_arguments::StoreArguments;
-use making::Request;
 
 /// Show what a program would change on this machine
 ///
@@ -28,21 +26,7 @@ use making::Request;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
-
-    #[command(flatten)]
-    modules: ModuleArguments,
-
-    #[command(flatten)]
-    store: StoreArguments,
-
-    /// State directory to read [default: as for `setpoint run`]
-    #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
-    state_dir: Option<PathBuf>,
-
-    /// Facts for a model, from a JSON file
-    #[arg(long, value_name = "FILE", help_heading = headings::PROGRAM, hide_short_help = true)]
-    facts: Option<PathBuf>,
+    plan: PlanArguments,
 
     #[command(flatten)]
     printing: Printing,
@@ -58,72 +42,9 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// How a plan is printed.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Printing {
-    /// Show single rows, unchanged resources and complete diffs
-    #[arg(long, help_heading = headings::OUTPUT, conflicts_with = "quiet")]
-    full: bool,
-
-    /// Print the summary only
-    #[arg(short, long, help_heading = headings::OUTPUT)]
-    quiet: bool,
-
-    /// Lines of diffs to show
-    #[arg(long, value_enum, default_value_t = DiffArgument::Short, help_heading = headings::OUTPUT)]
-    diff: DiffArgument,
-
-    /// Columns of the output [default: those of the terminal, or 100]
-    #[arg(long, value_name = "N", help_heading = headings::OUTPUT, hide_short_help = true)]
-    width: Option<usize>,
-
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
-    format: Format,
-
-    /// Print one JSON object; the same as `--format json`
-    #[arg(long, help_heading = headings::OUTPUT)]
-    json: bool,
-
-    /// With `--format markdown`: leave out diffs, then rows, above this size
-    #[arg(long, value_name = "N", default_value_t = 60_000, help_heading = headings::OUTPUT, hide_short_help = true)]
-    max_bytes: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A screen for people
-    Text,
-    /// One JSON object
-    Json,
-    /// A comment for a merge request
-    Markdown,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DiffArgument {
-    /// No diffs
-    None,
-    /// The first 30 lines of each
-    Short,
-    /// Complete diffs
-    Full,
-}
-
-/// Columns where there is no terminal.
-const WIDTH: usize = 100;
-/// Narrower screens are not made.
-const NARROWEST: usize = 60;
-
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let output = &session.output;
-    let mut request = Request {
-        input: arguments.program.parse(output)?,
-        modules: arguments.modules.policy(output),
-        state_dir: arguments.state_dir.clone(),
-        store: arguments.store.open_etcd(output)?,
-        facts: arguments.facts.clone(),
-    };
+    let mut request = arguments.plan.request(session)?;
     let Some(plan) = making::make(session, &mut request)? else {
         return Ok(exit_code::WRONG);
     };
@@ -176,31 +97,5 @@ pub(super) fn print_as(
         }
         (false, Format::Markdown) => output.print(&markdown(&plan, how.max_bytes)),
         (false, Format::Text) => output.print_styled(&screen(&plan, header, &how.screen(compares_programs))),
-    }
-}
-
-impl Printing {
-    fn screen(&self, compares_programs: bool) -> Screen {
-        let terminal = || {
-            let stdout = std::io::stdout();
-            let size = rustix::termios::tcgetwinsize(&stdout)
-                .ok()
-                .filter(|_| stdout.is_terminal());
-            size.map(|size| usize::from(size.ws_col))
-                .filter(|columns| *columns > 0)
-        };
-        let width = self.width.or_else(terminal).unwrap_or(WIDTH);
-        Screen {
-            width: width.max(NARROWEST),
-            diffs: match self.diff {
-                _ if self.full => Diffs::Full,
-                DiffArgument::None => Diffs::None,
-                DiffArgument::Short => Diffs::Short,
-                DiffArgument::Full => Diffs::Full,
-            },
-            all_rows: self.full,
-            summary_only: self.quiet,
-            compares_programs,
-        }
     }
 }

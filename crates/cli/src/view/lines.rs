@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
+use setpoint_plan::shortened_hashes;
 use setpoint_programs::report::{Importance, Said, headed};
 
 use self::run::{Found, Run, Words};
@@ -549,26 +550,6 @@ fn one_line(text: &str) -> String {
         Some((at, _)) => format!("{}…", &shown[..at]),
         None => shown,
     }
-}
-
-/// The first digits of a hash tell two contents apart; the events have all of them.
-fn shortened_hashes(text: &str) -> String {
-    const BEFORE: &str = "(sha256 ";
-    const SHOWN: usize = 12;
-    let mut parts = text.split(BEFORE);
-    let mut shown = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        shown.push_str(BEFORE);
-        if digits == 64 {
-            shown.push_str(&part[..SHOWN]);
-            shown.push('…');
-            shown.push_str(&part[digits..]);
-        } else {
-            shown.push_str(part);
-        }
-    }
-    shown
 }
 
 /// Properties of something new, as a person reads them: `mode 0644, owner root`.

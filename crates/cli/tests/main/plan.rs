@@ -458,3 +458,17 @@ fn two_versions_of_a_program_are_compared_without_a_machine() {
     );
     assert_eq!(compare(&["nothing:main.mcl", &new_path]).code, 1);
 }
+
+#[test]
+fn a_source_that_gives_no_value_ends_the_plan_with_an_error() {
+    let place = Hermetic::new();
+    let program = "import \"os\"\nfile \"/no/x\" {\n\tcontent => os.system(\"sleep 100\"),\n}\n";
+    let main = place.write("main.mcl", program).display().to_string();
+    let late = plan(&place, &["--timeout", "1", &main]);
+    assert_eq!((late.code, late.stdout.as_str()), (1, ""));
+    assert!(
+        late.stderr.contains("given no value within 1 s"),
+        "{}",
+        late.stderr
+    );
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
 
 use super::VertexId;
-use crate::{Drift, ExportKey, Failure, Level, Need, Sent, Unsure};
+use crate::{Drift, ExportKey, Failure, Forecast, Level, Sent};
 
 /// Something that happened outside, for the machine to answer.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ pub struct RunResult {
     /// Whether `check_apply` was really called.
     pub checked: bool,
     /// The forecast for a run that repairs, in a plan.
-    pub planned: Option<Box<Planned>>,
+    pub forecast: Option<Box<Forecast>>,
     /// Whether the interval of its watch begins anew.
     pub restart_interval: bool,
     /// Whether the resource says that what it watches is no longer what it was.
@@ -214,24 +214,13 @@ pub struct RunResult {
     pub not_exported: Option<Failure>,
 }
 
-/// The forecast of a run without repairs for the run that repairs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Planned {
-    /// Why it cannot be said what that run would do. Then this one did not fail.
-    pub unsure: Option<Unsure>,
-    /// Things that it needs, and that an earlier resource would create or may bring.
-    pub needs: Vec<Need>,
-    /// The forecast holds only until this resource has run, because it can bring anything.
-    pub until: Option<ResourceId>,
-}
-
 impl RunResult {
     /// Whether it cannot be said what the run that repairs would do.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        self.planned
+        self.forecast
             .as_ref()
-            .is_some_and(|planned| planned.unsure.is_some())
+            .is_some_and(|forecast| forecast.unsure.is_some())
     }
 
     /// Everything was right.
@@ -246,7 +235,7 @@ impl RunResult {
             is_partial: false,
             transferred: true,
             checked: true,
-            planned: None,
+            forecast: None,
             restart_interval: false,
             watch_anew: false,
             exported: Vec::new(),

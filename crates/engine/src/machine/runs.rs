@@ -8,9 +8,7 @@ use setpoint_graph::ResourceId;
 use super::edges::Refresh;
 use super::life::{Run, Stage, Wait, Why};
 use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
-use crate::{
-    Cause, Drift, DriftValue, Effect, Failure, FailureReason, ResourceName, RunForeseen, RunSummary,
-};
+use crate::{Cause, Drift, DriftValue, Effect, Failure, FailureReason, Forecast, ResourceName, RunSummary};
 
 /// As many resources of a group have an event each when they fail; more of them are summed up.
 const MOST_NAMED: usize = 16;
@@ -157,7 +155,7 @@ impl Machine {
             result: summary,
             duration: self.now.saturating_sub(run.began),
             error: error.clone(),
-            foreseen: self.foreseen(slot, &result),
+            foreseen: self.forecast(slot, &mut result),
         };
         self.emit(Some(slot), what);
         // An attempt at a repair, for its notifications may be stored already; a repair if the run succeeded.
@@ -365,34 +363,24 @@ impl Machine {
         }
     }
 
-    /// The forecast for a run with repairs, for the event of a run without.
-    fn foreseen(&self, slot: u32, result: &RunResult) -> Option<Box<RunForeseen>> {
+    /// The forecast of a run without repairs, with the notifications that earlier repairs would send.
+    fn forecast(&self, slot: u32, result: &mut RunResult) -> Option<Box<Forecast>> {
         if !self.options.noop {
             return None;
         }
-        let incoming = self
-            .vertex(slot)
-            .incoming
-            .iter()
-            .map(|edge| self.edges.get(*edge));
-        let refreshable = self.may_be_refreshed(slot);
-        let notifying = incoming.filter(|edge| {
-            refreshable
-                && matches!(
-                    edge.refresh,
-                    Refresh::Foreseen | Refresh::Taken | Refresh::Pending
-                )
-        });
-        let planned = result.planned.as_deref().cloned().unwrap_or_default();
-        let foreseen = RunForeseen {
-            needs: planned.needs,
-            unsure: planned.unsure,
-            notified_by: notifying
+        let mut forecast = result.forecast.take().unwrap_or_default();
+        if self.may_be_refreshed(slot) {
+            let incoming = self
+                .vertex(slot)
+                .incoming
+                .iter()
+                .map(|edge| self.edges.get(*edge));
+            let notifying = incoming.filter(|edge| edge.refresh != Refresh::None);
+            forecast.notified_by = notifying
                 .map(|edge| ResourceName::from(&edge.desired.from))
-                .collect(),
-            until: planned.until.as_ref().map(ResourceName::from),
-        };
-        (foreseen != RunForeseen::default()).then(|| Box::new(foreseen))
+                .collect();
+        }
+        (*forecast != Forecast::default()).then_some(forecast)
     }
 
     fn run_succeeded(&mut self, slot: u32, result: &RunResult, has_repaired: bool) {

@@ -34,7 +34,7 @@ pub enum Standing {
     WaitingForHost,
     /// Something else keeps undoing its repairs.
     Conflict,
-    /// It is wrong, and would be repaired but for `noop`.
+    /// It differs, and would change without `noop`.
     WouldChange,
     /// Everything was right when it was looked at last, and nothing has happened since.
     Right,
@@ -85,7 +85,7 @@ pub struct StandingCounts {
     pub unresponsive: usize,
     /// Are repaired again and again, because something else keeps undoing it.
     pub conflict: usize,
-    /// Are wrong, and would be repaired but for `noop`.
+    /// Differ, and would change without `noop`.
     pub would_change: usize,
     /// Are leaving the program, and something of them is still under way.
     pub finishing: usize,

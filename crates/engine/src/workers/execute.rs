@@ -15,7 +15,7 @@ use tokio::runtime::RuntimeFlavor;
 
 use super::exporting::Exporting;
 use super::inbox::{Message, WatchId};
-use super::judging::{self, Looked};
+use super::judging::{self, Findings};
 use super::pool::{Lane, Work};
 use super::read_back::read_back;
 use super::watching::{ArmedWatches, Watches, arm, rearm};
@@ -528,7 +528,7 @@ async fn run_instance(
 ) -> RunResult {
     judging::begin(shared, run);
     if let Err(mut result) = before_run(shared, run, instance) {
-        judging::judge(shared, run, instance, Looked::default(), &mut result);
+        judging::judge(shared, run, instance, Findings::default(), &mut result);
         return *result;
     }
     // Beside the check.
@@ -568,7 +568,7 @@ async fn run_instance(
         *replacement = apply.take_replacement().filter(|_| succeeded);
     }
     let mut outcome = apply.finish();
-    let looked = Looked::of(&mut outcome);
+    let findings = Findings::of(&mut outcome);
     let reads_back =
         shared.reads_back(&run.cell.resource.id) && outcome.drifts.iter().any(|drift| drift.repaired);
     if reads_back && matches!(ended, Ok(Ok(()))) {
@@ -579,7 +579,7 @@ async fn run_instance(
     }
     let mut result = after_run(ended, outcome);
     judging::add_unknown(run, &mut result);
-    judging::judge(shared, run, instance, looked, &mut result);
+    judging::judge(shared, run, instance, findings, &mut result);
     result
 }
 

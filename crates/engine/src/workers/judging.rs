@@ -5,25 +5,25 @@ use setpoint_graph::ResourceId;
 use super::Shared;
 use super::execute::Run;
 use crate::foresight::{Foresight, Judged};
-use crate::machine::{Planned, RunResult, UnknownParameter};
+use crate::machine::{RunResult, UnknownParameter};
 use crate::{
-    Drift, DriftValue, Effect, Failure, FailureReason, Identity, Instance, Need, Outcome, ResourceName,
-    Unsure,
+    Drift, DriftValue, Effect, Failure, FailureReason, Forecast, Identity, Instance, Need, Outcome,
+    ResourceName, Unsure,
 };
 
 /// The findings of a run that only the judgement uses.
 #[derive(Debug, Default)]
-pub(super) struct Looked {
+pub(super) struct Findings {
     creates: Vec<Identity>,
     needs: Vec<Need>,
     missing: Vec<Identity>,
     doubt: Option<String>,
 }
 
-impl Looked {
+impl Findings {
     /// Takes out of an outcome what only the judgement is about.
-    pub(super) fn of(outcome: &mut Outcome) -> Looked {
-        Looked {
+    pub(super) fn of(outcome: &mut Outcome) -> Findings {
+        Findings {
             creates: std::mem::take(&mut outcome.creates),
             needs: std::mem::take(&mut outcome.needs),
             missing: std::mem::take(&mut outcome.missing),
@@ -57,13 +57,13 @@ pub(super) fn leave_out(shared: &Shared, run: &Run, instance: &mut Instance) -> 
             why: format!("`{}` is {}", dependent.parameter, known_after(dependent)).into(),
             after: vec![ResourceName::from(&dependent.from)],
         };
-        let planned = Planned {
+        let forecast = Forecast {
             unsure: Some(unsure),
-            ..Planned::default()
+            ..Forecast::default()
         };
         return Err(Box::new(RunResult {
             checked: false,
-            planned: Some(Box::new(planned)),
+            forecast: Some(Box::new(forecast)),
             ..RunResult::ok()
         }));
     }
@@ -105,31 +105,31 @@ pub(super) fn judge(
     shared: &Shared,
     run: &Run,
     instance: &mut Instance,
-    looked: Looked,
+    findings: Findings,
     result: &mut RunResult,
 ) {
     let Some(foresight) = &shared.foresight else {
         return;
     };
     let id = &run.cell.resource.id;
-    let mut planned = result.planned.take().unwrap_or_default();
-    planned.needs = looked.needs.clone();
-    planned.until = foresight.opaque_before(id);
-    if planned.unsure.is_none() {
-        planned.unsure = why_unsure(foresight, id, &looked, result);
+    let mut forecast = result.forecast.take().unwrap_or_default();
+    forecast.needs = findings.needs.clone();
+    forecast.until = foresight.opaque_before(id).as_ref().map(ResourceName::from);
+    if forecast.unsure.is_none() {
+        forecast.unsure = why_unsure(foresight, id, &findings, result);
     }
-    let is_unsure = planned.unsure.is_some();
+    let is_unsure = forecast.unsure.is_some();
     if is_unsure {
         result.outcome = Ok(());
         result.failed_members.clear();
         result.is_partial = false;
     }
-    if *planned != Planned::default() {
-        result.planned = Some(planned);
+    if *forecast != Forecast::default() {
+        result.forecast = Some(forecast);
     }
     let judged = match &result.outcome {
         Err(failure) => {
-            let helped = explained(foresight, failure, &looked.missing);
+            let helped = explained(foresight, failure, &findings.missing);
             result.outcome = Err(helped);
             Judged::Open
         }
@@ -139,7 +139,7 @@ pub(super) fn judge(
         Ok(()) if result.drifts.is_empty() => Judged::Right,
         Ok(()) => Judged::Moved,
     };
-    let mut creates = looked.creates;
+    let mut creates = findings.creates;
     if !matches!(judged, Judged::Moved | Judged::Unsure) {
         return foresight.end(id, judged, Vec::new());
     }
@@ -156,9 +156,14 @@ pub(super) fn judge(
     foresight.end(id, judged, creates);
 }
 
-fn why_unsure(foresight: &Foresight, id: &ResourceId, looked: &Looked, result: &RunResult) -> Option<Unsure> {
+fn why_unsure(
+    foresight: &Foresight,
+    id: &ResourceId,
+    findings: &Findings,
+    result: &RunResult,
+) -> Option<Unsure> {
     let after = foresight.moved_before(id)?;
-    let why = match (&result.outcome, &looked.doubt) {
+    let why = match (&result.outcome, &findings.doubt) {
         (Err(failure), _) => {
             let is_about_the_machine = matches!(
                 failure.reason(),

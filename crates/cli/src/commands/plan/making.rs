@@ -12,7 +12,7 @@ use setpoint_agent::prefix::{Prefix, PrefixChoice};
 use setpoint_agent::program_state::{Accepted, ProgramState};
 use setpoint_agent::signals::Hangup;
 use setpoint_engine::machine::{Options, StopStage};
-use setpoint_engine::{EngineOptions, Event, EventKind, Level};
+use setpoint_engine::{DebugSelection, EngineOptions, Event, EventKind, Level};
 use setpoint_graph::ResourceId;
 use setpoint_host::sync::Mutex;
 use setpoint_plan::{
@@ -20,7 +20,7 @@ use setpoint_plan::{
 };
 use setpoint_programs::failure::Failure;
 use setpoint_programs::module_policy::ModulePolicy;
-use setpoint_programs::program_input::{ProgramInput, ProgramLanguage, is_code};
+use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
 use setpoint_world::EtcdStore;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
@@ -30,6 +30,8 @@ use super::super::run::{DEFAULT_JOBS, MOST_BLOCKED};
 use super::running::RunningAgent;
 use crate::exit_code;
 use crate::first_program::{Compiled, ModelReading, first_program};
+use crate::output::Output;
+use crate::prefix_arguments::state_directory;
 use crate::process::harden;
 use crate::session::Session;
 
@@ -44,9 +46,16 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) state_dir: Option<PathBuf>,
     pub(in crate::commands) store: Option<EtcdStore>,
     pub(in crate::commands) facts: Option<PathBuf>,
+    /// The time that sources have for their first values.
+    pub(in crate::commands) timeout: Duration,
 }
 
 impl Request {
+    /// The state directory of the run.
+    pub(in crate::commands) fn state_directory(&self) -> PrefixChoice {
+        state_directory(&self.input.argument, self.state_dir.clone())
+    }
+
     /// Compiles the program. None if it is wrong, which was reported.
     ///
     /// # Errors
@@ -86,7 +95,7 @@ pub(in crate::commands) fn make(session: &Session, request: &mut Request) -> Res
     };
     let made_of = program_of(&request.input, &program)?;
     let collected = Arc::new(Collected::default());
-    let options = agent_options(session, request, collected.clone());
+    let options = looking(session, request, collected.clone());
     let runtime = runtime()?;
     let hangup = runtime.block_on(async { Hangup::take() })?;
     let ended = agent::run(options, Some(program), output, runtime, hangup)?;
@@ -102,7 +111,7 @@ pub(in crate::commands) fn make(session: &Session, request: &mut Request) -> Res
             _ => output.warning(line),
         }
     }
-    finish(request, made_of, &collected, ended.lacks_collected).map(Some)
+    finish(request, made_of, &collected, ended.lacks_collected, output).map(Some)
 }
 
 /// The runtime of a plan, and of the run that applies it.
@@ -118,12 +127,14 @@ pub(in crate::commands) fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::io("start", &error))
 }
 
-fn agent_options(session: &Session, request: &Request, collected: Arc<Collected>) -> AgentOptions {
-    let input = &request.input;
-    let listener = collected.clone();
+/// The options of a single run of a program: of the one that makes a plan, and of the one that applies it.
+pub(in crate::commands) fn single_run(
+    session: &Session,
+    request: &Request,
+    view: Box<dyn Attachment>,
+) -> AgentOptions {
     let machine = Options {
         seed: seed(),
-        noop: true,
         jobs: DEFAULT_JOBS.get() as usize,
         keep_trying: false,
         converge: Some(Duration::ZERO),
@@ -133,35 +144,44 @@ fn agent_options(session: &Session, request: &Request, collected: Arc<Collected>
     };
     AgentOptions {
         assembly: session.assembly.clone(),
-        hostname: input.hostname.clone(),
+        hostname: request.input.hostname.clone(),
         started: SystemTime::now(),
-        program: input.argument.clone(),
+        program: request.input.argument.clone(),
         engine: EngineOptions {
             machine,
-            on_event: Some(Arc::new(move |event| listener.take(event))),
-            watches: false,
             ..EngineOptions::default()
         },
-        debug: setpoint_engine::DebugSelection::default(),
-        prefix: PrefixChoice {
-            path: request.state_dir.clone(),
-            read_only: true,
-            // As for the run: no state directory belongs to code on the command line.
-            temporary: is_code(&input.argument) && request.state_dir.is_none(),
-            ..PrefixChoice::default()
-        },
+        debug: DebugSelection::default(),
+        prefix: request.state_directory(),
         replaces: false,
         cluster: None,
         store: request.store.clone(),
-        only_looks: true,
+        only_looks: false,
         ends_soon: true,
-        raise_watch_limits: false,
+        raise_watch_limits: true,
         follow_values: true,
         watch_program: false,
         metrics: None,
         drawing: None,
-        view: Box::new(PlanView(collected)),
+        view,
     }
+}
+
+/// The options of the run that makes a plan: it changes nothing, and watches nothing.
+fn looking(session: &Session, request: &Request, collected: Arc<Collected>) -> AgentOptions {
+    let listener = collected.clone();
+    let view = PlanView {
+        collected,
+        timeout: request.timeout,
+    };
+    let mut options = single_run(session, request, Box::new(view));
+    options.engine.machine.noop = true;
+    options.engine.on_event = Some(Arc::new(move |event| listener.take(event)));
+    options.engine.watches = false;
+    options.prefix.read_only = true;
+    options.only_looks = true;
+    options.raise_watch_limits = false;
+    options
 }
 
 /// The events and messages of the run that makes a plan.
@@ -190,19 +210,33 @@ impl Collected {
     }
 }
 
-/// Gives the run to the plan, and ends it when a resource gives no answer.
-struct PlanView(Arc<Collected>);
+/// Gives the run to the plan, and ends it when it waits for an answer that does not come.
+struct PlanView {
+    collected: Arc<Collected>,
+    /// The time that sources have for their first values.
+    timeout: Duration,
+}
 
 impl Attachment for PlanView {
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
-        *self.0.program.lock() = Some(agent.state.clone());
-        let engine = agent.engine.clone();
+        let (engine, state) = (agent.engine.clone(), agent.state.clone());
+        *self.collected.program.lock() = Some(state.clone());
         agent.runtime.spawn(async move {
-            self.0.unresponsive.notified().await;
-            tokio::time::sleep(LEFT_FOR_OTHERS).await;
+            tokio::select! {
+                () = self.collected.unresponsive.notified() => tokio::time::sleep(LEFT_FOR_OTHERS).await,
+                () = first_values_are_late(&state, self.timeout) => {}
+            }
             engine.stop(StopStage::Interrupt, true);
         });
         Ok(Attached::EndsWithEngine)
+    }
+}
+
+/// Returns if there is no graph when the time is over, and never if there is one.
+async fn first_values_are_late(state: &ProgramState, timeout: Duration) {
+    tokio::time::sleep(timeout).await;
+    if state.get().accepted.is_some() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -211,15 +245,26 @@ fn finish(
     program: Program,
     collected: &Collected,
     lacks_collected: bool,
+    output: &Output,
 ) -> Result<Plan, Failure> {
     let state = collected.program.lock().take();
-    let accepted = state.and_then(|state| state.get().accepted);
+    let accepted = state.and_then(|state| state.get().accepted).ok_or_else(|| {
+        let seconds = request.timeout.as_secs_f64();
+        Failure::wrong(format!(
+            "a source of the program has given no value within {seconds} s"
+        ))
+        .hint("`--timeout S` waits longer")
+    })?;
     let input = &request.input;
     let root = root_of(&input.argument);
     let builder = std::mem::take(&mut *collected.builder.lock());
-    let (mut rows, mut summary) = builder.rows(|id| known(id, accepted.as_ref(), &root));
-    let state_dir = Prefix::place(request.state_dir.clone())?;
-    let agent = RunningAgent::find(state_dir.clone())?;
+    let (mut rows, mut summary) = builder.rows(|id| known(id, &accepted, &root));
+    // A temporary directory has no agent, and no name in the plan.
+    let state_dir = match request.state_directory().temporary {
+        true => None,
+        false => Some(Prefix::place(request.state_dir.clone())?),
+    };
+    let agent = state_dir.clone().and_then(|place| running_agent(place, output));
     let let_go = agent.as_ref().map(|agent| agent.let_go(&rows));
     for row in let_go.into_iter().flatten() {
         summary.let_go += 1;
@@ -235,7 +280,9 @@ fn finish(
         program,
         running: agent.map(|agent| agent.running),
         options: PlanOptions {
-            state_dir: state_dir.display().to_string(),
+            state_dir: state_dir
+                .map(|place| place.display().to_string())
+                .unwrap_or_default(),
             language: input.language.map(|language| language_name(language).to_owned()),
             module_path: input.module_path.clone(),
             inputs: input.inputs.clone(),
@@ -247,6 +294,16 @@ fn finish(
         rows,
         exit_code,
         ..empty(&input.hostname, &input.argument)
+    })
+}
+
+/// The agent that uses a state directory. If it does not answer, the plan is made without it.
+fn running_agent(state_dir: PathBuf, output: &Output) -> Option<RunningAgent> {
+    RunningAgent::find(state_dir).unwrap_or_else(|failure| {
+        output.warning(format!(
+            "the agent that runs here does not answer, so the plan does not show which resources leave its program: {failure}"
+        ));
+        None
     })
 }
 
@@ -300,10 +357,7 @@ pub(in crate::commands) fn input_of(plan: &Plan) -> ProgramInput {
 }
 
 /// Looks a resource up in the program.
-fn known(id: &ResourceId, accepted: Option<&Accepted>, root: &Path) -> Known {
-    let Some(accepted) = accepted else {
-        return Known::default();
-    };
+fn known(id: &ResourceId, accepted: &Accepted, root: &Path) -> Known {
     let graph = &accepted.graph;
     let Some(resource) = graph.resources.get(id) else {
         return Known {

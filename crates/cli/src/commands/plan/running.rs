@@ -7,7 +7,7 @@ use setpoint_agent::control::client::Client;
 use setpoint_agent::control::protocol::{Ask, ResourceStatus};
 use setpoint_graph::ResourceId;
 use setpoint_plan::{Action, Row, Running};
-use setpoint_programs::failure::{Failure, FailureKind};
+use setpoint_programs::failure::Failure;
 
 use super::super::status::ask;
 
@@ -23,11 +23,10 @@ impl RunningAgent {
     /// # Errors
     /// When the agent does not answer.
     pub(super) fn find(state_dir: PathBuf) -> Result<Option<RunningAgent>, Failure> {
-        let mut client = match Client::connect(state_dir, true) {
-            Ok(client) => client,
-            Err(failure) if failure.kind() == FailureKind::NotRunning => return Ok(None),
-            Err(failure) => return Err(failure),
-        };
+        if !Client::has_listener(&state_dir) {
+            return Ok(None);
+        }
+        let mut client = Client::connect(state_dir, true)?;
         let everything = Ask::Status {
             resources: Vec::new(),
             kinds: Vec::new(),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use setpoint_diagnostics::{visible, visible_lines};
+use setpoint_diagnostics::visible;
 use setpoint_engine::{ActionWords, Effect, RunSummary, Unsure};
+use setpoint_plan::diff_lines;
 use setpoint_programs::report::{Importance, Said};
 
 use super::{DIM, one_line};
@@ -218,16 +219,30 @@ impl Found {
     }
 }
 
+/// Lines of a diff that are shown at most.
+const LONGEST_DIFF: usize = 60;
+
 /// A difference of texts, indented and coloured.
 fn difference(diff: &str) -> String {
-    let lines = visible_lines(diff).map(|line| {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => AnsiColor::Green.on_default(),
-            Some(b'-') => AnsiColor::Red.on_default(),
-            Some(b'@') => AnsiColor::Cyan.on_default(),
-            _ => DIM,
-        };
-        format!("    {style}{line}{style:#}")
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    let (mut lines, more) = diff_lines(diff, LONGEST_DIFF);
+    match more {
+        0 => {}
+        1 => lines.push(format!("{DIM}… 1 more line{DIM:#}")),
+        more => lines.push(format!("{DIM}… {more} more lines{DIM:#}")),
+    }
+    let indented: Vec<String> = lines.iter().map(|line| format!("    {line}")).collect();
+    indented.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_difference_is_cut() {
+        let diff: String = (0..200).map(|n| format!("+{n}\n")).collect();
+        let shown = difference(&diff);
+        assert_eq!(shown.lines().count(), LONGEST_DIFF + 1);
+        assert!(shown.contains("140 more lines"), "{shown}");
+    }
 }

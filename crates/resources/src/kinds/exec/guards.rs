@@ -80,9 +80,9 @@ impl Exec {
         cache: &Cache,
     ) -> Result<Verdict, Failure> {
         if let Some(guard) = self.only_if.line() {
-            apply.doubt(|| format!("runs if `{guard}` then succeeds"));
+            apply.uncertain(|| format!("runs if `{guard}` then succeeds"));
         } else if let Some(guard) = self.only_if_not.line() {
-            apply.doubt(|| format!("runs if `{guard}` then fails"));
+            apply.uncertain(|| format!("runs if `{guard}` then fails"));
         }
         if let Some(newer) = cache::newer(self.mtimes.clone(), cache.last_run).await? {
             return Ok(Verdict::Run(format!("{newer} is newer than the last run")));
