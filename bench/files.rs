@@ -50,6 +50,9 @@ fn main() {
     if wanted("runs") {
         bench.whole_runs();
     }
+    if wanted("plan") {
+        bench.plans();
+    }
     if wanted("drift") {
         bench.repairs();
     }
@@ -185,6 +188,49 @@ impl Bench {
         row("cold run", best(&cold), Some(best(&bare_cold)));
         row("run without change", best(&again), Some(best(&bare_again)));
         println!("| threads at most, cold run | {threads} | | |");
+    }
+
+    /// Plans compared with runs, and a plan of a chain: each file comes after the one before.
+    fn plans(&self) {
+        let ours = self.files("planned", self.count);
+        let program = self.program("planned.mcl", &ours);
+        let mut chain = Self::statements(&ours);
+        for index in 1..self.count {
+            let path = |index: usize| ours.path(index);
+            let _ = writeln!(
+                chain,
+                "File[\"{}\"] -> File[\"{}\"]",
+                text(&path(index - 1)),
+                text(&path(index))
+            );
+        }
+        let chain = self.write("chain.mcl", &chain);
+        let prefix = self.place.path("planned-prefix");
+        let state = ["--state-dir", text(&prefix)];
+        let plan = [&["plan"], &state[..], &[text(&program)]].concat();
+        let json = [&["plan", "--json"], &state[..], &[text(&program)]].concat();
+        let chained = [&["plan"], &state[..], &[text(&chain)]].concat();
+        let run = [&["run", "--once"], &state[..], &[text(&program)]].concat();
+        let mut times = vec![Vec::new(); 6];
+        for _ in 0..self.rounds {
+            ours.clear();
+            let _ = fs::remove_dir_all(&prefix);
+            for (at, arguments) in [&plan, &json, &chained].into_iter().enumerate() {
+                times[at].push(self.place.run_well(arguments));
+            }
+            times[3].push(self.place.run_well(&run));
+            times[4].push(self.place.run_well(&run));
+            times[5].push(self.place.run_well(&plan));
+        }
+        let best = |at: usize| *times[at].iter().min().expect("at least one round");
+        let ratio = |what: &str, ours: usize, other: usize| {
+            let (ours, other) = (milliseconds(best(ours)), milliseconds(best(other)));
+            println!("| {what} | {ours:.2} ms | {other:.2} ms | {:.2} |", ours / other);
+        };
+        ratio("plan without change, compared with such a run", 5, 4);
+        ratio("plan of new files, compared with a run without change", 0, 4);
+        ratio("the same as JSON, compared with that plan", 1, 0);
+        ratio("plan of a chain of new files, compared with that plan", 2, 0);
     }
 
     /// A process that is watching, with everything right.

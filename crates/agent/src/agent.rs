@@ -16,11 +16,11 @@ use setpoint_diagnostics::visible;
 use setpoint_engine::{DebugOutput, DebugSelection, Engine, EngineOptions, StateFiles};
 use setpoint_host::files::FileError;
 use setpoint_host::state::PrefixLock;
-use setpoint_programs::Assembly;
 use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
 use setpoint_programs::report::Reporter;
+use setpoint_programs::{Assembly, Leave};
 use setpoint_resources::{Endpoints, Joining};
 use setpoint_world::{EtcdStore, Store};
 use tokio::runtime::Runtime;
@@ -72,14 +72,17 @@ pub struct AgentOptions {
     pub store: Option<EtcdStore>,
     /// The options of a cluster member. They need a store.
     pub cluster: Option<ClusterOptions>,
-    /// Whether the agent changes no shared data. A cluster member changes it in any case.
-    pub only_looks: bool,
+    /// The leave that the program's sources have to change the machine. With less than all of it, the agent changes no shared data
+    /// either; a cluster member does in any case.
+    pub leave: Leave,
     /// It ends when all is right, and so waits for no store that is away.
     pub ends_soon: bool,
     /// Whether the kernel's limits for watching files may be raised.
     pub raise_watch_limits: bool,
     /// Whether changed values make new graphs.
     pub follow_values: bool,
+    /// The time that the sources of a program have for their first values; without it, as long as they take.
+    pub first_values_within: Option<Duration>,
     /// Whether the program is read again when its files change.
     pub watch_program: bool,
     /// Metrics, if they are wanted.
@@ -88,6 +91,13 @@ pub struct AgentOptions {
     pub drawing: Option<Drawing>,
     /// The attachment that starts first.
     pub view: Box<dyn Attachment>,
+}
+
+impl AgentOptions {
+    /// Whether the agent changes nothing.
+    fn only_looks(&self) -> bool {
+        self.leave != Leave::Change
+    }
 }
 
 /// Runs an agent until it ends. `hangup` was taken when the process began, because a reload can be requested from then on.
@@ -168,6 +178,8 @@ impl Agent {
             reporter: self.reporter.clone(),
             state: handle.state.clone(),
             follow: options.follow_values,
+            leave: options.leave,
+            first_values_within: options.first_values_within,
         };
         let (assembly, watch) = (options.assembly.clone(), options.watch_program);
         let (attachments, queue) = self.attachments(options, program.is_some(), debug);
@@ -208,7 +220,7 @@ impl Agent {
             engine.control.clone(),
             debug.clone(),
             joining,
-            !options.only_looks,
+            !options.only_looks(),
         );
         let kinds: Vec<_> = options.assembly.all_kinds().copied().collect();
         Engine::start(
@@ -230,7 +242,7 @@ impl Agent {
         let manager = ServiceManager::find(has_program);
         let store = self.setup.store.take();
         // A host that looks, or ends soon, is nothing that others need to know of.
-        let reports = self.deploys.is_none() && !options.only_looks && !options.ends_soon;
+        let reports = self.deploys.is_none() && !options.only_looks() && !options.ends_soon;
         let host_report = store
             .clone()
             .filter(|_| reports)
@@ -283,7 +295,7 @@ impl Setup {
         reporter: &Reporter,
     ) -> Result<Setup, Failure> {
         let prefix = Prefix::find(&options.prefix, &options.hostname)?;
-        let presence = match options.only_looks && is_alone {
+        let presence = match options.only_looks() && is_alone {
             true => Presence::Onlooker,
             false => Presence::Member,
         };
@@ -328,7 +340,7 @@ impl Setup {
         let mut state =
             StateFiles::open(directory, lock, committer.clone()).map_err(|error| unusable(&error))?;
         let own = Owner::of(&options.program);
-        let former = Owner::read(directory, !options.only_looks).map_err(|error| unusable(&error))?;
+        let former = Owner::read(directory, !options.only_looks()).map_err(|error| unusable(&error))?;
         let is_of_deploys = options.cluster.is_some();
         match former.filter(|former| own.as_ref() != Some(former) && !options.replaces && !is_of_deploys) {
             Some(former) => {
@@ -340,7 +352,7 @@ impl Setup {
                 state = state.without_reversals();
                 self.leaves_former = true;
             }
-            None if options.only_looks || is_of_deploys => {}
+            None if options.only_looks() || is_of_deploys => {}
             None => {
                 if let Some(own) = own
                     && let Err(error) = own.write(directory, &committer)

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use setpoint_diagnostics::{Places, SourceMap};
-use setpoint_graph::DesiredGraph;
+use setpoint_diagnostics::{Places, SourceMap, Span};
+use setpoint_flow::PossibleResource;
+use setpoint_graph::{DesiredGraph, UnknownPart};
 use setpoint_host::sync::Mutex;
 use tokio::sync::{oneshot, watch};
 
@@ -35,9 +36,20 @@ pub struct State {
     pub program: Option<String>,
     /// The graph that was accepted last, and the places of its statements.
     pub accepted: Option<Accepted>,
+    /// The parts of the program that are not known before it is applied.
+    pub unknown: Unknown,
     /// What is wrong with the newest text or values, which are therefore not in use.
     pub wrong: Option<String>,
     reload: Option<Sender<Message>>,
+}
+
+/// The parts of a program that are not known before it is applied.
+#[derive(Debug, Clone, Default)]
+pub struct Unknown {
+    /// The parts of statements.
+    pub parts: Vec<UnknownPart>,
+    /// The resources that its blocks may hold, each with the statement that decides it.
+    pub resources: Vec<(Span, PossibleResource)>,
 }
 
 /// A graph that the engine has taken.
@@ -60,6 +72,7 @@ impl ProgramState {
             state: Arc::new(Mutex::new(State {
                 program: described(program),
                 accepted: None,
+                unknown: Unknown::default(),
                 wrong: None,
                 reload: None,
             })),
@@ -93,6 +106,11 @@ impl ProgramState {
                 deploy,
             });
         });
+    }
+
+    /// Parts of the newest values are not known.
+    pub(crate) fn set_unknown(&self, unknown: Unknown) {
+        self.change(|state| state.unknown = unknown);
     }
 
     /// The newest text or values are wrong, or are right again.

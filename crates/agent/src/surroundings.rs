@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use setpoint_engine::Engine;
+use setpoint_programs::Leave;
 use setpoint_programs::local_machine::LocalMachine;
 use setpoint_programs::report::Reporter;
 
@@ -19,6 +21,10 @@ pub(crate) struct Surroundings {
     pub(crate) state: ProgramState,
     /// Whether values that change make new graphs.
     pub(crate) follow: bool,
+    /// The time that sources have for their first values; without it, as long as they take.
+    pub(crate) first_values_within: Option<Duration>,
+    /// The leave of the program's sources to change the machine.
+    pub(crate) leave: Leave,
     /// Whether the newest graph lacks resources of other hosts that cannot be collected.
     pub(crate) lacks_collected: Arc<AtomicBool>,
 }

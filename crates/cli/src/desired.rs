@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use setpoint_engine::{Additions, Preparation, additions};
 use setpoint_graph::{DesiredGraph, Finding, ResourceId, UnknownPart};
+use setpoint_programs::Leave;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::first_graph;
@@ -50,8 +51,10 @@ pub(crate) fn desired(
         return Ok(Desired::default());
     };
     let language = program.language;
-    let capabilities =
-        machine.capabilities(compilation.program_files(machine.state_of_programs())?, false)?;
+    let capabilities = machine.capabilities(
+        compilation.program_files(machine.state_of_programs())?,
+        Leave::Read,
+    )?;
     let Evaluating { timeout, pure, .. } = evaluating;
     let first = first_graph(program, capabilities, &compilation.models, timeout, pure);
     compilation.refresh();

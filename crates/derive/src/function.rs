@@ -169,13 +169,14 @@ impl Options {
             quote!(::setpoint_value::ParameterDoc { name: #name, doc: #doc, default: #default })
         });
         let unpredictable = self.unpredictable.then(|| quote!(.unpredictable()));
+        let commands = self.runs_commands.then(|| quote!(.running_commands()));
         let extension = self.extension.then(|| quote!(.extension()));
         let infer = self.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
         let result_type = self.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
         let refine = self.refine.as_ref().map(|e| quote!(.refined_by(#e)));
         quote! {
             .documented(#doc, &[#(#parameters),*], &[#(#examples),*])
-            #flags #unpredictable #extension #infer #result_type #refine
+            #flags #unpredictable #commands #extension #infer #result_type #refine
         }
     }
 }

@@ -38,6 +38,7 @@ mod resource;
 ///   classes. `module_directory` says that its answer depends on the module that calls.
 /// - `watch = f` makes a source that reads again when a timer or watch that `f` arms says so (`Follow`); `rearmed` and `keyed` set the
 ///   field of that name.
+/// - `runs_commands` says that it runs a command of the program; such a function is unpredictable.
 /// - `unpredictable`, `extension`, `infer`, `result_type` and `refine` set the field of that name.
 ///
 /// On a `static` whose value is a `Source`, or a `Shape` (`shape`), it makes the `FunctionSpec` of that, and takes its place.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use crate::batch::Batch;
-use crate::foresight::Foresight;
+use crate::foresight::{Becomes, Foresight};
 use crate::secrets::Secrets;
 use crate::sensitivity::Sensitivity;
 use crate::{
@@ -591,6 +591,34 @@ impl<'a> Apply<'a> {
             });
         }
         true
+    }
+
+    /// Whether something will exist when this resource runs, if it exists today or not. In a plan, if that cannot be said, `why` is
+    /// kept as for [`Apply::uncertain`].
+    pub fn will_exist(&mut self, identity: &Identity, today: bool, why: impl FnOnce() -> String) -> bool {
+        let foreseen = self
+            .foresight
+            .and_then(|foresight| foresight.becomes(self.head, identity));
+        match foreseen {
+            Some((_, Becomes::Created)) => true,
+            Some((_, Becomes::Removed)) => false,
+            Some((_, Becomes::Unsure { .. })) => {
+                self.uncertain(why);
+                today
+            }
+            Some((_, Becomes::Changed)) | None => today,
+        }
+    }
+
+    /// The run depends on the contents of this. In a plan, if an earlier resource would change them, or what is in it, it cannot be said
+    /// what the run does.
+    pub fn reads(&mut self, identity: &Identity, what: &str) {
+        let by = self
+            .foresight
+            .and_then(|foresight| foresight.alters(self.head, identity));
+        if let Some(by) = by {
+            self.uncertain(|| format!("it reads {what}, which {by} changes"));
+        }
     }
 
     /// The run would create this, and the identities of the resource do not name it.

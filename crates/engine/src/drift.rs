@@ -26,6 +26,14 @@ pub enum Effect {
     Restart,
 }
 
+impl Effect {
+    /// Whether something is done rather than given a value.
+    #[must_use]
+    pub fn is_deed(self) -> bool {
+        matches!(self, Effect::Run | Effect::Reload | Effect::Restart)
+    }
+}
+
 /// One difference between what is and what shall be. Sensitive values are redacted before one exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {

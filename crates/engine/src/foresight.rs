@@ -76,6 +76,26 @@ pub struct Forecast {
     pub until: Option<ResourceName>,
 }
 
+/// The fate of a thing if a resource ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Becomes {
+    /// It is created.
+    Created,
+    /// It exists, and changes.
+    Changed,
+    /// It is removed.
+    Removed,
+    /// It cannot be said. It may be removed only if the run wants that.
+    Unsure { removes: bool },
+}
+
+impl Becomes {
+    /// Whether it is removed, or may be.
+    fn removes(self) -> bool {
+        matches!(self, Becomes::Removed | Becomes::Unsure { removes: true })
+    }
+}
+
 /// How a run without repairs was judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Judged {
@@ -115,23 +135,28 @@ pub struct Foresight(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     nodes: FxHashMap<ResourceId, Node>,
-    makers: Makers,
+    facts: Facts,
 }
 
-/// The resources that would create something, or may, by identity.
+/// The resource that decides a thing, and its fate.
+type Fate = (ResourceId, Becomes);
+
+/// The fates of things, with the resource that decides each, by identity.
 #[derive(Debug, Default)]
-struct Makers {
-    exact: FxHashMap<Identity, Vec<ResourceId>>,
+struct Facts {
+    exact: FxHashMap<Identity, Vec<Fate>>,
     /// Those of sorts that are not matched by equal keys, by the name of the sort.
-    partial: FxHashMap<&'static str, Vec<(Identity, ResourceId)>>,
+    partial: FxHashMap<&'static str, Vec<(Identity, Fate)>>,
     by_maker: FxHashMap<ResourceId, Vec<Identity>>,
+    /// How many of them say that something is removed, or may be.
+    removals: usize,
 }
 
 impl Foresight {
     /// A run begins, after these.
     pub(crate) fn begin(&self, id: &ResourceId, before: &[ResourceId], brings: Brings) {
         let mut table = self.0.lock();
-        table.makers.forget(id);
+        table.facts.forget(id);
         let mut node = Node {
             before: before.to_vec(),
             brings,
@@ -151,27 +176,57 @@ impl Foresight {
         table.nodes.insert(id.clone(), node);
     }
 
-    /// A run has ended. It would create what has these identities, or may create it.
-    pub(crate) fn end(&self, id: &ResourceId, judged: Judged, creates: Vec<Identity>) {
+    /// A run has ended. This would become of what has these identities.
+    pub(crate) fn end(&self, id: &ResourceId, judged: Judged, facts: Vec<(Identity, Becomes)>) {
         let mut table = self.0.lock();
         if let Some(node) = table.nodes.get_mut(id) {
             node.judged = judged;
         }
-        if !creates.is_empty() {
-            table.makers.note(id, creates);
+        if !facts.is_empty() {
+            table.facts.note(id, facts);
         }
     }
 
     /// Whether something that was not found will be there when a resource runs.
     pub(crate) fn asks(&self, id: &ResourceId, identity: &Identity) -> Foreseen {
-        let table = self.0.lock();
-        if let Some(maker) = table.maker_before(id, identity) {
-            return Foreseen::Created(maker);
+        match self.becomes(id, identity) {
+            Some((maker, Becomes::Created)) => return Foreseen::Created(maker),
+            Some((maker, Becomes::Unsure { .. } | Becomes::Changed)) => return Foreseen::Perhaps(maker),
+            Some((_, Becomes::Removed)) | None => {}
         }
-        match table.nodes.get(id).and_then(|node| node.opaque_before.clone()) {
+        match self.opaque_before(id) {
             Some(opaque) => Foreseen::Perhaps(opaque),
             None => Foreseen::No,
         }
+    }
+
+    /// The fate of a thing before a resource runs, and the resource that decides it.
+    pub(crate) fn becomes(&self, id: &ResourceId, identity: &Identity) -> Option<Fate> {
+        self.0.lock().becomes(id, identity)
+    }
+
+    /// A resource before another one that would change something, or what is in it.
+    pub(crate) fn alters(&self, id: &ResourceId, identity: &Identity) -> Option<ResourceId> {
+        let table = self.0.lock();
+        let of_thing = table.becomes(id, identity);
+        let mut within = table
+            .facts
+            .within(identity)
+            .filter_map(|inner| table.becomes(id, inner));
+        let (by, _) = of_thing.or_else(|| within.next())?;
+        Some(by)
+    }
+
+    /// A resource before another one that would remove one of these things, or may.
+    pub(crate) fn remover(&self, id: &ResourceId, wanted: impl Fn() -> Vec<Identity>) -> Option<ResourceId> {
+        let table = self.0.lock();
+        if table.facts.removals == 0 {
+            return None;
+        }
+        wanted().iter().find_map(|identity| {
+            let (remover, becomes) = table.becomes(id, identity)?;
+            becomes.removes().then_some(remover)
+        })
     }
 
     /// The nearest resource before that would change something.
@@ -186,25 +241,47 @@ impl Foresight {
 
     /// A resource that would create something, in whatever order it runs.
     pub(crate) fn maker(&self, identity: &Identity) -> Option<ResourceId> {
-        self.0.lock().makers.of(identity).next().cloned()
+        let table = self.0.lock();
+        let mut facts = table.facts.of(identity);
+        let (maker, _) =
+            facts.find(|(_, becomes)| matches!(becomes, Becomes::Created | Becomes::Unsure { .. }))?;
+        Some(maker.clone())
     }
 }
 
 impl Table {
-    /// A resource before another one that would create something.
-    fn maker_before(&self, id: &ResourceId, identity: &Identity) -> Option<ResourceId> {
-        let makers: FxHashSet<&ResourceId> = self.makers.of(identity).collect();
+    /// The fate of a thing before a resource runs, and the nearest resource that decides it. If two of them disagree, it is unsure.
+    fn becomes(&self, id: &ResourceId, identity: &Identity) -> Option<Fate> {
+        let mut makers: FxHashMap<&ResourceId, Becomes> = self
+            .facts
+            .of(identity)
+            .map(|(maker, becomes)| (maker, *becomes))
+            .collect();
+        let holders = identity.sort.holders.filter(|_| self.facts.removals > 0);
+        for holder in holders.map(|holders| holders(identity)).unwrap_or_default() {
+            let removers = self.facts.of(&holder);
+            let removers = removers.filter(|(_, becomes)| becomes.removes());
+            makers.extend(removers.map(|(remover, becomes)| (remover, *becomes)));
+        }
         if makers.is_empty() {
             return None;
         }
+        let mut found: Option<Fate> = None;
         let mut seen: FxHashSet<&ResourceId> = FxHashSet::default();
         let mut left = vec![id];
         while let Some(node) = left.pop().and_then(|id| self.nodes.get(id)) {
             for before in &node.before {
-                if makers.contains(before) {
-                    return Some(before.clone());
+                if let Some(becomes) = makers.get(before) {
+                    match &mut found {
+                        None => found = Some((before.clone(), *becomes)),
+                        Some((_, known)) if *known != *becomes => {
+                            let removes = known.removes() || becomes.removes();
+                            *known = Becomes::Unsure { removes };
+                        }
+                        Some(_) => {}
+                    }
                 }
-                // Nothing before the first that changes something creates anything.
+                // Nothing before the first that changes something has to do with anything.
                 let leads_on = self
                     .nodes
                     .get(before)
@@ -214,47 +291,68 @@ impl Table {
                 }
             }
         }
-        None
+        found
     }
 }
 
-impl Makers {
-    fn note(&mut self, id: &ResourceId, creates: Vec<Identity>) {
-        for identity in &creates {
+impl Facts {
+    fn note(&mut self, id: &ResourceId, facts: Vec<(Identity, Becomes)>) {
+        let mut identities = Vec::with_capacity(facts.len());
+        for (identity, becomes) in facts {
+            self.removals += usize::from(becomes.removes());
+            let fact = (id.clone(), becomes);
             match identity.sort.is_met_by {
-                None => self.exact.entry(identity.clone()).or_default().push(id.clone()),
+                None => self.exact.entry(identity.clone()).or_default().push(fact),
                 Some(_) => {
                     let of_sort = self.partial.entry(identity.sort.name).or_default();
-                    of_sort.push((identity.clone(), id.clone()));
+                    of_sort.push((identity.clone(), fact));
                 }
             }
+            identities.push(identity);
         }
-        self.by_maker.insert(id.clone(), creates);
+        self.by_maker.insert(id.clone(), identities);
     }
 
     fn forget(&mut self, id: &ResourceId) {
         for identity in self.by_maker.remove(id).unwrap_or_default() {
+            let mut removals = 0;
+            let mut is_other = |(maker, becomes): &Fate| {
+                let is_other = maker != id;
+                removals += usize::from(!is_other && becomes.removes());
+                is_other
+            };
             match identity.sort.is_met_by {
                 None => {
-                    if let Some(makers) = self.exact.get_mut(&identity) {
-                        makers.retain(|maker| maker != id);
+                    if let Some(facts) = self.exact.get_mut(&identity) {
+                        facts.retain(is_other);
                     }
                 }
                 Some(_) => {
                     if let Some(of_sort) = self.partial.get_mut(identity.sort.name) {
-                        of_sort.retain(|(_, maker)| maker != id);
+                        of_sort.retain(|(_, fact)| is_other(fact));
                     }
                 }
             }
+            self.removals -= removals;
         }
     }
 
-    fn of(&self, wanted: &Identity) -> impl Iterator<Item = &ResourceId> {
+    /// The things in a thing whose fate is known.
+    fn within<'a>(&'a self, holder: &'a Identity) -> impl Iterator<Item = &'a Identity> {
+        let holders = holder.sort.holders;
+        let known = self.exact.iter().filter(|(_, facts)| !facts.is_empty());
+        known.filter_map(move |(inner, _)| {
+            let is_of_sort = inner.sort.name == holder.sort.name;
+            (is_of_sort && holders?(inner).contains(holder)).then_some(inner)
+        })
+    }
+
+    fn of(&self, wanted: &Identity) -> impl Iterator<Item = &Fate> {
         let exact = self.exact.get(wanted).into_iter().flatten();
         let is_met_by = wanted.sort.is_met_by;
         let partial = self.partial.get(wanted.sort.name).into_iter().flatten();
         let partial = partial.filter(move |(has, _)| is_met_by.is_some_and(|met| met(&wanted.key, &has.key)));
-        exact.chain(partial.map(|(_, maker)| maker))
+        exact.chain(partial.map(|(_, fact)| fact))
     }
 }
 
@@ -278,7 +376,7 @@ mod tests {
     fn a_fact_counts_for_what_comes_after_its_maker() {
         let foresight = Foresight::default();
         foresight.begin(&id("a"), &[], Brings::Itself);
-        foresight.end(&id("a"), Judged::Moved, vec![thing("x")]);
+        foresight.end(&id("a"), Judged::Moved, vec![(thing("x"), Becomes::Created)]);
         foresight.begin(&id("b"), &[id("a")], Brings::Itself);
         foresight.end(&id("b"), Judged::Right, Vec::new());
         foresight.begin(&id("c"), &[id("b")], Brings::Itself);
@@ -321,7 +419,11 @@ mod tests {
     fn a_sort_decides_what_meets_a_wish() {
         let foresight = Foresight::default();
         foresight.begin(&id("a"), &[], Brings::Itself);
-        foresight.end(&id("a"), Judged::Moved, vec![NAMED.identity(&b"ada 1000"[..])]);
+        foresight.end(
+            &id("a"),
+            Judged::Moved,
+            vec![(NAMED.identity(&b"ada 1000"[..]), Becomes::Created)],
+        );
         foresight.begin(&id("b"), &[id("a")], Brings::Itself);
         let asks = |key: &[u8]| foresight.asks(&id("b"), &NAMED.identity(key));
         assert_eq!(asks(b"ada"), Foreseen::Created(id("a")));

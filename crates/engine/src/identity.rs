@@ -19,7 +19,12 @@ pub struct Sort {
     pub is_met_by: Option<Match>,
     /// What only one resource should manage, if that is so.
     pub managed: Option<Managed>,
+    /// The things that hold a thing of this sort, if some can: a removed directory takes along what is in it.
+    pub holders: Option<Holders>,
 }
+
+/// The things that hold a thing, in any order.
+pub type Holders = fn(&Identity) -> Vec<Identity>;
 
 /// Whether the key that is wanted (first) is met by the one that a resource has (second).
 pub type Match = fn(&[u8], &[u8]) -> bool;
@@ -41,6 +46,7 @@ impl Sort {
             name,
             is_met_by: None,
             managed: None,
+            holders: None,
         }
     }
 
@@ -51,6 +57,7 @@ impl Sort {
             name,
             is_met_by: Some(is_met_by),
             managed: None,
+            holders: None,
         }
     }
 
@@ -58,6 +65,13 @@ impl Sort {
     #[must_use]
     pub const fn managed_by_one(mut self, managed: Managed) -> Sort {
         self.managed = Some(managed);
+        self
+    }
+
+    /// With things that hold one of this sort, and take it along when they are removed.
+    #[must_use]
+    pub const fn held_by(mut self, holders: Holders) -> Sort {
+        self.holders = Some(holders);
         self
     }
 

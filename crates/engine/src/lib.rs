@@ -65,7 +65,7 @@ pub use graph_view::GraphView;
 pub use grouping::{GroupKey, Grouping, Member, Members};
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{
-    Claim, Identity, Key, Managed, Match, Relations, Sort, Stake, Wanted, WantedOrder, WantedReach,
+    Claim, Holders, Identity, Key, Managed, Match, Relations, Sort, Stake, Wanted, WantedOrder, WantedReach,
 };
 pub use log_line::{Level, LogLine};
 pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};

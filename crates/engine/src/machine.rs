@@ -40,7 +40,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
 
-pub use action::{Action, Actions, Check, ExitReport, RunRequest, UnknownParameter};
+pub use action::{Action, Actions, Check, ExitReport, KnownBy, RunRequest, UnknownParameter};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
 pub use reversals::RecordWork;
 pub use status::{KindCounts, Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};

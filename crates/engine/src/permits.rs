@@ -5,14 +5,18 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_graph::ResourceId;
 
 use crate::{Drift, Effect, Failure};
 
 /// The repairs that are permitted, by resource.
 #[derive(Debug, Default)]
-pub struct Permits(FxHashMap<ResourceId, Permit>);
+pub struct Permits {
+    by_resource: FxHashMap<ResourceId, Permit>,
+    /// Kinds with resources whose names the plan did not know. Anything is permitted for them.
+    open_kinds: FxHashSet<Arc<str>>,
+}
 
 /// The repairs of one resource that are permitted.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +44,10 @@ pub struct PermittedField {
 
 impl FromIterator<(ResourceId, Permit)> for Permits {
     fn from_iter<T: IntoIterator<Item = (ResourceId, Permit)>>(permits: T) -> Permits {
-        Permits(permits.into_iter().collect())
+        Permits {
+            by_resource: permits.into_iter().collect(),
+            open_kinds: FxHashSet::default(),
+        }
     }
 }
 
@@ -71,15 +78,15 @@ impl Permit {
         let Some(shown) = self.fields.iter().find(|shown| *shown.field == *field) else {
             return Some(format!("{field} is {is} now; the plan shows no change of it"));
         };
+        // Where the plan did not know the wanted value, it did not compare the value found.
+        let planned = shown.want.as_ref()?;
         // The reason of a command can have other words by now.
-        let has_value = !matches!(found.effect, Effect::Run | Effect::Reload | Effect::Restart);
-        if has_value && *shown.is != *is {
+        if !found.effect.is_deed() && *shown.is != *is {
             return Some(format!(
                 "{field} was {} when it was planned, and is {is} now",
                 shown.is
             ));
         }
-        let planned = shown.want.as_ref()?;
         if **planned != *want {
             return Some(format!("{field} would become {want}; the plan shows {planned}"));
         }
@@ -89,13 +96,23 @@ impl Permit {
 }
 
 impl Permits {
+    /// The same, with resources of these kinds whose names the plan did not know.
+    #[must_use]
+    pub fn with_open_kinds(mut self, kinds: impl IntoIterator<Item = Arc<str>>) -> Permits {
+        self.open_kinds.extend(kinds);
+        self
+    }
+
     /// Checks a difference of a resource before it is repaired.
     ///
     /// # Errors
     /// When the plan did not show it.
     pub(crate) fn check(&self, id: &ResourceId, drift: &Drift) -> Result<(), Failure> {
-        let nothing = Permit::default();
-        let permit = self.0.get(id).unwrap_or(&nothing);
+        let without_row = Permit {
+            is_open: self.open_kinds.contains(&id.kind),
+            ..Permit::default()
+        };
+        let permit = self.by_resource.get(id).unwrap_or(&without_row);
         let (is, want, diff) = (drift.is.to_string(), drift.want.to_string(), drift.difference());
         let refusal = permit.refusal(FoundField {
             field: &drift.field,
@@ -165,7 +182,7 @@ mod tests {
     fn what_was_not_known_may_be_anything() {
         let id = ResourceId::new("file", "/a");
         let plan = permits(shown(None));
-        assert!(plan.check(&id, &drift(Effect::Change, "0600", "0711")).is_ok());
+        assert!(plan.check(&id, &drift(Effect::Change, "0640", "0711")).is_ok());
         let open = permits(Permit {
             is_open: true,
             ..Permit::default()

@@ -422,7 +422,8 @@ fn is_known(resource: &DesiredResource) -> bool {
     parameters.all(|(_, value)| value.is_wholly_known())
 }
 
-fn known_of(parameters: &Parameters) -> Parameters {
+/// Those of some parameters whose values are known.
+pub(crate) fn known_of(parameters: &Parameters) -> Parameters {
     let known = parameters.iter().filter(|(_, value)| value.is_wholly_known());
     Parameters::new(known.map(|(name, value)| (name, value.clone())))
 }

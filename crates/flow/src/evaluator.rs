@@ -154,8 +154,10 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unasked {
     Nothing,
-    /// Those of unpredictable functions.
-    Unpredictable,
+    /// Those of unpredictable functions, with those that run commands or without.
+    Unpredictable {
+        but_commands: bool,
+    },
     /// Of all functions that ask for anything but their arguments.
     Machine,
 }
@@ -164,7 +166,9 @@ impl Unasked {
     fn holds_for(self, function: &FunctionSpec) -> bool {
         match self {
             Unasked::Nothing => false,
-            Unasked::Unpredictable => function.unpredictable,
+            Unasked::Unpredictable { but_commands } => {
+                function.unpredictable && !(but_commands && function.runs_commands)
+            }
             Unasked::Machine => function.unpredictable || function.class != Class::Pure,
         }
     }
@@ -257,10 +261,11 @@ impl Evaluator {
         self
     }
 
-    /// Lets calls of unpredictable functions give unknowns, as `plan` wants it. To be said before the first step.
+    /// Lets calls of unpredictable functions give unknowns, as `plan` wants it; `but_commands` lets those run that run a command. To be
+    /// said before the first step.
     #[must_use]
-    pub fn predicting(mut self) -> Evaluator {
-        self.unasked = Unasked::Unpredictable;
+    pub fn predicting(mut self, but_commands: bool) -> Evaluator {
+        self.unasked = Unasked::Unpredictable { but_commands };
         self
     }
 
@@ -299,6 +304,12 @@ impl Evaluator {
             self.sources.wake_again(id);
         }
         self.report()
+    }
+
+    /// Whether a source reads a change, so that the program may have another value soon. The source wakes when it has read.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        self.sources.is_reading()
     }
 
     /// Whether something can change by itself: a source is followed that is more than a fact read once.

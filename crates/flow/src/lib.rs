@@ -20,4 +20,4 @@ pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step, Stop};
 pub use expansion::Expansion;
 pub use exports::EXPORTS;
 pub use language::{EvaluationProblem, Language};
-pub use program::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};
+pub use program::{Block, Operation, PossibleResource, Program, Slot, Template, TemplateId, TemplateNode};

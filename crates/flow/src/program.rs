@@ -43,19 +43,72 @@ impl Program {
                 continue;
             }
             for node in &self.template(id).nodes {
-                match &node.operation {
-                    Operation::Resource(_) | Operation::Collect { .. } => return true,
-                    Operation::Instance { template, .. } => open.push(*template),
-                    Operation::IfStatement { then, otherwise, .. } => {
-                        open.extend(then.iter().chain(otherwise).map(|block| block.template));
-                    }
-                    Operation::For { body, .. } | Operation::ForKv { body, .. } => open.push(body.template),
-                    // Bodies of expressions have no statements.
-                    _ => {}
+                if matches!(node.operation, Operation::Resource(_) | Operation::Collect { .. }) {
+                    return true;
                 }
+                open.extend(node.operation.bodies());
             }
         }
         false
+    }
+}
+
+/// A resource that a block may hold whose condition, list or map is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PossibleResource {
+    /// The kind.
+    pub kind: Arc<str>,
+    /// The name, if it is written as text.
+    pub name: Option<Arc<str>>,
+    /// The statement.
+    pub span: Span,
+    /// The value that decides the block: `condition`, `list` or `map`.
+    pub on: &'static str,
+}
+
+/// So many resources of one block are listed.
+const MOST_POSSIBLE: usize = 1_000;
+
+impl Program {
+    /// The resources that the statement at a place may hold, an `if` or a loop, in the order of the text. Each statement counts once.
+    #[must_use]
+    pub fn possible_resources(&self, statement: Span) -> Vec<PossibleResource> {
+        let mut nodes = self.templates.iter().flat_map(|template| &template.nodes);
+        let block = nodes.find_map(|node| {
+            let on = node.operation.head()?;
+            (node.span == statement).then_some((on, &node.operation))
+        });
+        let Some((on, block)) = block else {
+            return Vec::new();
+        };
+        let mut open: Vec<TemplateId> = block.bodies().collect();
+        let mut seen = vec![false; self.templates.len()];
+        let mut found = Vec::new();
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut seen[id.0 as usize], true) {
+                continue;
+            }
+            let template = self.template(id);
+            for node in &template.nodes {
+                open.extend(node.operation.bodies());
+                let (Operation::Resource(statement) | Operation::Collect { statement, .. }) = &node.operation
+                else {
+                    continue;
+                };
+                let names = template.written_names(statement.name);
+                found.extend(names.into_iter().map(|name| PossibleResource {
+                    kind: statement.kind.clone(),
+                    name,
+                    span: node.span,
+                    on,
+                }));
+                if found.len() >= MOST_POSSIBLE {
+                    return found;
+                }
+            }
+        }
+        found.sort_by_key(|resource| resource.span);
+        found
     }
 }
 
@@ -219,7 +272,46 @@ pub enum Operation {
     },
 }
 
+impl Template {
+    /// The names that a slot stands for: those that are written as text, or none for one that is not.
+    fn written_names(&self, slot: Slot) -> Vec<Option<Arc<str>>> {
+        let node = |slot: Slot| self.nodes.get(slot.0.checked_sub(self.inputs)? as usize);
+        let written = |value: &Value| match value {
+            Value::Str(text) => text.as_str().map(Into::into),
+            _ => None,
+        };
+        match node(slot).map(|node| &node.operation) {
+            Some(Operation::Constant(Value::List(list))) => list.iter().map(written).collect(),
+            Some(Operation::Constant(value)) => vec![written(value)],
+            Some(Operation::List(slots)) => slots.iter().flat_map(|slot| self.written_names(*slot)).collect(),
+            _ => vec![None],
+        }
+    }
+}
+
 impl Operation {
+    /// The bodies of statements that it makes instances of, or may. Bodies of expressions have no statements.
+    fn bodies(&self) -> impl Iterator<Item = TemplateId> {
+        let bodies = match self {
+            Operation::Instance { .. }
+            | Operation::IfStatement { .. }
+            | Operation::For { .. }
+            | Operation::ForKv { .. } => self.templates(),
+            _ => [None, None],
+        };
+        bodies.into_iter().flatten()
+    }
+
+    /// The value that decides its bodies, for a statement with a block.
+    fn head(&self) -> Option<&'static str> {
+        match self {
+            Operation::IfStatement { .. } => Some("condition"),
+            Operation::For { .. } => Some("list"),
+            Operation::ForKv { .. } => Some("map"),
+            _ => None,
+        }
+    }
+
     /// The templates that it makes instances of, or may.
     #[must_use]
     pub fn templates(&self) -> [Option<TemplateId>; 2] {

@@ -13,6 +13,7 @@
 //! | `passwords` | what is shown to one that takes no keys |
 //! | `commands` | commands on the other host |
 //! | `forwarding` | ports there that lead here |
+//! | `signatures` | signatures of texts |
 //! | `stream` | what goes through, and how it is cut |
 
 mod address;
@@ -23,6 +24,7 @@ mod identities;
 mod known_hosts;
 mod login;
 mod passwords;
+mod signatures;
 mod stream;
 
 use std::fmt;
@@ -46,6 +48,7 @@ pub use known_hosts::{KnownKey, known_keys};
 use login::NotIn;
 use passwords::Search;
 pub use passwords::{Asking, Passwords};
+pub use signatures::{SignatureError, Signers, sign};
 use stream::CutStream;
 pub use stream::SshTunnel;
 

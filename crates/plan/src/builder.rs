@@ -218,7 +218,8 @@ impl Builder {
 }
 
 /// By place; a resource without one, because it left the program, comes last.
-pub(crate) fn compare(a: &Row, b: &Row) -> Ordering {
+#[must_use]
+pub fn compare(a: &Row, b: &Row) -> Ordering {
     let has_left = |row: &Row| matches!(row.action, Action::Undo | Action::LetGo);
     let place = |row: &Row| {
         let place = row.place.as_ref();

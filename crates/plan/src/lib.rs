@@ -16,13 +16,13 @@ mod saved;
 mod screen;
 mod words;
 
-pub use builder::{Builder, Known};
+pub use builder::{Builder, Known, compare};
 pub use graphs::compare_graphs;
 pub use markdown::markdown;
 pub use model::{
-    Action, FORMAT, Field, Host, Place, Plan, PlanOptions, Program, ProgramFile, Row, Running, Summary,
-    VERSION, schema,
+    Action, FORMAT, Field, Host, Place, Plan, PlanOptions, Program, ProgramFile, Row, Running, SOME_NAME,
+    Summary, VERSION, schema,
 };
-pub use saved::{Changes, changes, permits, read};
+pub use saved::{Changes, Saved, changes, permits, read, signature_line};
 pub use screen::{Diffs, Screen, screen};
 pub use words::{diff_lines, shortened_hashes};

@@ -103,6 +103,9 @@ pub struct PlanOptions {
     /// The file with facts for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<String>,
+    /// Whether the commands of the program's functions ran for the plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commands: bool,
     /// Whether Python functions of a model do not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_python: bool,
@@ -220,6 +223,9 @@ pub enum Action {
     Unchanged,
 }
 
+/// The name in a row for resources whose names are not known.
+pub const SOME_NAME: &str = "…";
+
 /// One resource in a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
@@ -278,6 +284,15 @@ impl Row {
             after: Vec::new(),
             why: None,
             until: None,
+        }
+    }
+
+    /// The resource.
+    #[must_use]
+    pub fn id(&self) -> ResourceId {
+        ResourceId {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
         }
     }
 

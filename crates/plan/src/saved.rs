@@ -1,17 +1,61 @@
 //! Saved plans: their permits, and their differences to the machine now.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use setpoint_engine::{FoundField, Permit, Permits, PermittedField};
 use setpoint_graph::ResourceId;
 
-use crate::model::{Action, FORMAT, Plan, Row, VERSION};
+use crate::model::{Action, FORMAT, Plan, Row, SOME_NAME, VERSION};
 use crate::words::{label, shown};
+
+/// A plan in a file, with its signature if it has one.
+#[derive(Debug)]
+pub struct Saved {
+    /// The plan.
+    pub plan: Plan,
+    /// The line of the plan, as it was signed.
+    pub signed: String,
+    /// The signature, in the form of `ssh-keygen -Y sign`.
+    pub signature: Option<String>,
+}
+
+/// The line after the plan.
+#[derive(Debug, Serialize, Deserialize)]
+struct SignatureLine {
+    signature: String,
+}
+
+/// The second line of a plan file: its signature.
+///
+/// # Errors
+/// Never: text is always valid JSON.
+pub fn signature_line(signature: String) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&SignatureLine { signature })
+}
 
 /// Reads a plan from the text of its file.
 ///
 /// # Errors
 /// Why it is no plan that this version can use, as a sentence.
-pub fn read(text: &str) -> Result<Plan, String> {
+pub fn read(text: &str) -> Result<Saved, String> {
+    let (line, rest) = text.split_at(text.find('\n').map_or(text.len(), |end| end + 1));
+    let plan = read_plan(line)?;
+    let signature = match rest.trim() {
+        "" => None,
+        rest => {
+            let line: SignatureLine =
+                serde_json::from_str(rest).map_err(|error| format!("its signature is damaged: {error}"))?;
+            Some(line.signature)
+        }
+    };
+    Ok(Saved {
+        plan,
+        signed: line.to_owned(),
+        signature,
+    })
+}
+
+fn read_plan(text: &str) -> Result<Plan, String> {
     let header: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("it is not a complete JSON object: {error}"))?;
     if header["format"] != FORMAT {
@@ -30,8 +74,10 @@ pub fn read(text: &str) -> Result<Plan, String> {
 
 /// The permits of the run that applies a plan.
 #[must_use]
-pub fn permits(plan: &Plan) -> Permits {
-    plan.rows.iter().map(|row| (id(row), permit(row))).collect()
+pub fn permits(rows: &[Row]) -> Permits {
+    let some = rows.iter().filter(|row| *row.name == *SOME_NAME);
+    let permits: Permits = rows.iter().map(|row| (row.id(), permit(row))).collect();
+    permits.with_open_kinds(some.map(|row| row.kind.clone()))
 }
 
 fn permit(row: &Row) -> Permit {
@@ -60,10 +106,10 @@ pub struct Changes {
 /// Compares a plan with one that was made now.
 #[must_use]
 pub fn changes(plan: &Plan, now: &Plan) -> Changes {
-    let known: FxHashMap<ResourceId, &Row> = plan.rows.iter().map(|row| (id(row), row)).collect();
+    let known: FxHashMap<ResourceId, &Row> = plan.rows.iter().map(|row| (row.id(), row)).collect();
     let mut changes = Changes::default();
     for row in &now.rows {
-        let planned = known.get(&id(row)).copied();
+        let planned = known.get(&row.id()).copied();
         let was_moved = planned.is_some_and(|planned| is_moved(planned.action));
         match row.action {
             Action::Unchanged | Action::Off | Action::LetGo => changes.done += usize::from(was_moved),
@@ -106,11 +152,4 @@ fn differences(planned: Option<&Row>, now: &Row) -> Vec<String> {
         })
     });
     refused.map(|why| format!("{name}: {}", shown(&why))).collect()
-}
-
-fn id(row: &Row) -> ResourceId {
-    ResourceId {
-        kind: row.kind.clone(),
-        name: row.name.clone(),
-    }
 }

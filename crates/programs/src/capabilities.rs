@@ -25,8 +25,8 @@ use setpoint_host::Host;
 use setpoint_host::bus::{Bus, BusAddress};
 use setpoint_resources::{Elections, SharedStrings};
 use setpoint_value::{
-    Background, Capabilities, Clock, Deploy, Effects, Files, FunctionLog, HostFacts, HttpResponses, Network,
-    Random, Values, WorldReader,
+    Background, Capabilities, Clock, Commands, Deploy, Effects, Files, FunctionLog, HostFacts, HttpResponses,
+    Network, Random, Values, WorldReader,
 };
 
 use background::Threads;
@@ -34,7 +34,7 @@ use bus::SystemBus;
 use clock::RealClock;
 use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
-pub use effects::RealEffects;
+pub use effects::{Leave, RealEffects};
 pub use endpoints::EtcdEndpoints;
 use facts::RealFacts;
 pub use facts::system_hostname;
@@ -62,6 +62,7 @@ pub struct RealCapabilities {
     facts: RealFacts,
     network: RealNetwork,
     deploy: Arc<ProgramFiles>,
+    leave: Leave,
     effects: Option<RealEffects>,
     values: Option<Arc<dyn Values>>,
     world: Option<Arc<dyn WorldReader>>,
@@ -91,6 +92,7 @@ impl RealCapabilities {
             ),
             network: RealNetwork::new(kernel),
             deploy,
+            leave: Leave::Read,
             effects: None,
             values: None,
             world: None,
@@ -99,9 +101,10 @@ impl RealCapabilities {
         })
     }
 
-    /// With leave to change the machine.
+    /// With this leave to change the machine.
     #[must_use]
-    pub fn with_effects(mut self, effects: RealEffects) -> RealCapabilities {
+    pub fn with_effects(mut self, effects: RealEffects, leave: Leave) -> RealCapabilities {
+        self.leave = leave;
         self.effects = Some(effects);
         self
     }
@@ -158,9 +161,9 @@ impl Capabilities for RealCapabilities {
 
     fn files(&self) -> &dyn Files {
         // Without leave to change the machine nothing is copied to it.
-        match self.effects {
-            Some(_) => &self.files.files,
-            None => &self.files,
+        match self.leave {
+            Leave::Change => &self.files.files,
+            Leave::Read | Leave::RunCommands => &self.files,
         }
     }
 
@@ -177,7 +180,13 @@ impl Capabilities for RealCapabilities {
     }
 
     fn effects(&self) -> Option<&dyn Effects> {
-        self.effects.as_ref().map(|effects| effects as &dyn Effects)
+        let effects = self.effects.as_ref().filter(|_| self.leave == Leave::Change);
+        effects.map(|effects| effects as &dyn Effects)
+    }
+
+    fn commands(&self) -> Option<&dyn Commands> {
+        let effects = self.effects.as_ref().filter(|_| self.leave != Leave::Read);
+        effects.map(|effects| effects as &dyn Commands)
     }
 
     fn network(&self) -> Option<&dyn Network> {

@@ -34,5 +34,5 @@ pub mod report;
 mod yaml;
 
 pub use assembly::Assembly;
-pub use capabilities::{ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld};
+pub use capabilities::{Leave, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld};
 pub use directory_loader::DirectoryLoader;

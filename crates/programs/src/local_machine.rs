@@ -11,7 +11,7 @@ use setpoint_value::{Capabilities, FunctionLog};
 use setpoint_world::Store;
 
 use crate::capabilities::{
-    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, WhileAway, World, store_of_one_machine,
+    Leave, ProgramFiles, RealCapabilities, RealEffects, SharedWorld, WhileAway, World, store_of_one_machine,
 };
 use crate::command_path::command_path;
 use crate::failure::Failure;
@@ -135,16 +135,18 @@ impl LocalMachine {
         format!("{}/local/", self.prefix.as_path().display())
     }
 
-    /// What the sources of a program with these files are given. With `effects` they may change the machine.
-    pub fn capabilities(&self, files: ProgramFiles, effects: bool) -> Result<Arc<dyn Capabilities>, Failure> {
+    /// The access of the sources of a program with these files to the machine.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn capabilities(&self, files: ProgramFiles, leave: Leave) -> Result<Arc<dyn Capabilities>, Failure> {
+        let effects = RealEffects::new(self.host.clone(), self.reporter.clone());
         let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
             .map_err(|error| Failure::io("start the clock", &error))?
             .with_values(self.values.clone())
             .with_world(self.world.clone())
-            .with_log(self.log.clone());
-        Ok(Arc::new(match effects {
-            true => capabilities.with_effects(RealEffects::new(self.host.clone(), self.reporter.clone())),
-            false => capabilities,
-        }))
+            .with_log(self.log.clone())
+            .with_effects(effects, leave);
+        Ok(Arc::new(capabilities))
     }
 }

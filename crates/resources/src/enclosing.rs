@@ -1,6 +1,6 @@
 //! The directories and mount points above a path. A resource that makes or mounts one of them comes before those in it.
 
-use setpoint_engine::{Identity, Wanted, WantedOrder, WantedReach};
+use setpoint_engine::{Apply, Identity, Wanted, WantedOrder, WantedReach};
 use setpoint_host::files::AbsolutePath;
 
 use crate::sorts::{FILE, MOUNT_POINT, UNMOUNTED};
@@ -8,6 +8,19 @@ use crate::sorts::{FILE, MOUNT_POINT, UNMOUNTED};
 /// The identity of a path: a file, or with a slash at its end a directory.
 pub(crate) fn file(path: &AbsolutePath) -> Identity {
     FILE.identity(path.cleaned().as_bytes())
+}
+
+/// The identity of a path as a file, and as a directory.
+pub(crate) fn file_or_directory(path: &AbsolutePath) -> [Identity; 2] {
+    let path = path.cleaned();
+    let path = path.as_bytes();
+    let file = path.strip_suffix(b"/").unwrap_or(path);
+    [FILE.identity(file), FILE.identity([file, b"/"].concat())]
+}
+
+/// The run depends on the contents of a path (see [`Apply::reads`]).
+pub(crate) fn reads(apply: &mut Apply<'_>, path: &AbsolutePath) {
+    apply.reads(&file(path), &path.to_string());
 }
 
 /// The edge from the nearest resource above a path.

@@ -31,10 +31,22 @@ pub struct LocalValues {
 struct StoredValues {
     /// What is known: none says that there is no such value.
     known: BTreeMap<String, Option<Value>>,
+    /// Values that a plan would set. Functions read them, and nothing stores them.
+    foreseen: BTreeMap<String, Foreseen>,
     followers: BTreeMap<u64, (String, Wake)>,
     next: u64,
     reports: Vec<String>,
 }
+
+/// A value that a plan would set.
+#[derive(Default)]
+struct Foreseen {
+    value: Option<Value>,
+    changes: u32,
+}
+
+/// So often a value may change in a plan, because of values that depend on it, before it counts as one that never settles.
+const MOST_CHANGES: u32 = 8;
 
 impl LocalValues {
     /// Over a directory, which is made with the first value: `PREFIX/local/value`.
@@ -69,6 +81,51 @@ impl LocalValues {
     /// When it cannot be removed.
     pub fn delete(&self, key: &str) -> Result<(), Failure> {
         self.change(key, None)
+    }
+
+    /// In a plan, this value would be set, or removed. Followers hear of it when it differs.
+    ///
+    /// # Errors
+    /// When it changes again and again, because it depends on itself.
+    pub fn foresee(&self, key: &str, value: Option<&Value>) -> Result<(), Failure> {
+        {
+            let mut state = self.state.lock();
+            let foreseen = state.foreseen.entry(key.to_owned()).or_default();
+            if foreseen.changes > 0 && foreseen.value.as_ref() == value {
+                return Ok(());
+            }
+            foreseen.changes += 1;
+            foreseen.value = value.cloned();
+            if foreseen.changes > MOST_CHANGES {
+                let why = "it depends on itself, and changes each time";
+                return Err(Failure::new("say what the value will be").because(why));
+            }
+        }
+        self.wake_followers(key);
+        Ok(())
+    }
+
+    /// The value that is stored, whatever a plan would set.
+    #[must_use]
+    pub fn stored(&self, key: &str) -> Option<Value> {
+        if let Some(known) = self.state.lock().known.get(key) {
+            return known.clone();
+        }
+        let loaded = self.load(key);
+        let mut state = self.state.lock();
+        state.known.entry(key.to_owned()).or_insert(loaded).clone()
+    }
+
+    fn wake_followers(&self, key: &str) {
+        let wakes: Vec<Wake> = {
+            let state = self.state.lock();
+            let followers = state.followers.values();
+            followers
+                .filter(|(followed, _)| followed == key)
+                .map(|(_, wake)| wake.clone())
+                .collect()
+        };
+        wakes.iter().for_each(Wake::wake);
     }
 
     fn path(&self, key: &str) -> AbsolutePath {
@@ -124,41 +181,25 @@ impl LocalValues {
     }
 
     fn change(&self, key: &str, value: Option<&Value>) -> Result<(), Failure> {
-        if self.get(key).as_ref() == value {
+        if self.stored(key).as_ref() == value {
             return Ok(());
         }
         match value {
             Some(value) => self.store(key, value)?,
             None => self.remove(key)?,
         }
-        let wakes: Vec<Wake> = {
-            let mut state = self.state.lock();
-            state.known.insert(key.to_owned(), value.cloned());
-            let followers = state.followers.values();
-            followers
-                .filter(|(followed, _)| followed == key)
-                .map(|(_, wake)| wake.clone())
-                .collect()
-        };
-        for wake in wakes {
-            wake.wake();
-        }
+        self.state.lock().known.insert(key.to_owned(), value.cloned());
+        self.wake_followers(key);
         Ok(())
     }
 }
 
 impl Values for LocalValues {
     fn get(&self, key: &str) -> Option<Value> {
-        if let Some(known) = self.state.lock().known.get(key) {
-            return known.clone();
+        if let Some(foreseen) = self.state.lock().foreseen.get(key) {
+            return foreseen.value.clone();
         }
-        let loaded = self.load(key);
-        self.state
-            .lock()
-            .known
-            .entry(key.to_owned())
-            .or_insert(loaded)
-            .clone()
+        self.stored(key)
     }
 
     fn watch(&self, key: &str, wake: Wake) -> Timer {

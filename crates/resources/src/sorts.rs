@@ -2,11 +2,15 @@
 
 use setpoint_engine::{Identity, Managed, Sort};
 
+use crate::enclosing;
+
 /// Files under their effective path, directories with a trailing slash.
-pub static FILE: Sort = Sort::exact("file").managed_by_one(Managed {
-    noun: "path",
-    aliases: with_and_without_slash,
-});
+pub static FILE: Sort = Sort::exact("file")
+    .managed_by_one(Managed {
+        noun: "path",
+        aliases: with_and_without_slash,
+    })
+    .held_by(|path| enclosing::ancestors(path).collect());
 
 /// Files that resources edit, each some of it, by path.
 pub static EDITED_FILE: Sort = Sort::exact("edited file");

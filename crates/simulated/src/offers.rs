@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::{Entry, SimulatedCapabilities, Watched, normal};
 use setpoint_value::{
-    Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, FunctionLog, HostFact,
-    HostFacts, HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values, Wake,
-    WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+    Background, Capabilities, Clock, Commands, Deploy, Effects, FileWatch, Files, FollowedFile, FunctionLog,
+    HostFact, HostFacts, HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values,
+    Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 
 impl Capabilities for SimulatedCapabilities {
@@ -44,6 +44,10 @@ impl Capabilities for SimulatedCapabilities {
 
     fn effects(&self) -> Option<&dyn Effects> {
         self.effects.then_some(self as &dyn Effects)
+    }
+
+    fn commands(&self) -> Option<&dyn Commands> {
+        self.effects.then_some(self as &dyn Commands)
     }
 
     fn network(&self) -> Option<&dyn Network> {
@@ -284,11 +288,13 @@ impl Deploy for SimulatedCapabilities {
     }
 }
 
-impl Effects for SimulatedCapabilities {
+impl Commands for SimulatedCapabilities {
     fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand> {
         Box::new(SimulatedCommand::start(self, command, wake))
     }
+}
 
+impl Effects for SimulatedCapabilities {
     fn create_directory(&self, path: &str, _mode: u32) -> io::Result<()> {
         if !Files::exists(self, path) {
             self.put(path, Entry::Directory);

@@ -55,6 +55,8 @@ pub trait Capabilities: Send + Sync {
     fn deploy(&self) -> &dyn Deploy;
     /// Changing the machine; none in `graph`, `check` and `plan`.
     fn effects(&self) -> Option<&dyn Effects>;
+    /// Running commands; none where they must not run.
+    fn commands(&self) -> Option<&dyn Commands>;
 
     /// Network interfaces of the machine; none where they cannot be seen.
     fn network(&self) -> Option<&dyn Network> {
@@ -285,13 +287,15 @@ pub trait Deploy: Send + Sync {
     fn state_directory(&self) -> String;
 }
 
-/// Changing the machine. Only while running for real.
-///
-/// All of this may wait for the machine, so it belongs into the [`Background`], [`Effects::run_shell`] apart.
-pub trait Effects: Send + Sync {
+/// Running commands, which can change the machine.
+pub trait Commands: Send + Sync {
     /// Has `sh -c command` run in its own process group. Returns at once; `wake` is called when [`RunningCommand::lines`] has
     /// something.
     fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand>;
+}
+
+/// Changing the machine. Only while running for real. All of this may wait for the machine, so it belongs into the [`Background`].
+pub trait Effects: Send + Sync {
     /// Creates a directory and its parents with these permission bits.
     ///
     /// # Errors

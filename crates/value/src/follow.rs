@@ -142,6 +142,10 @@ impl Subscription for Following {
         news
     }
 
+    fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
     fn update(&mut self, context: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
         if self.arguments == arguments {
             return Ok(());

@@ -24,6 +24,8 @@ pub struct FunctionSpec {
     pub class: Class,
     /// In `plan` its result is unknown.
     pub unpredictable: bool,
+    /// It runs a command of the program.
+    pub runs_commands: bool,
     /// Other implementations of mcl do not have it, so that programs that use it run here only.
     pub extension: bool,
     /// Types a call in a statically typed language from what is known of its arguments. None: by the signatures.
@@ -242,6 +244,7 @@ impl FunctionSpec {
             parameters: Cow::Borrowed(&[]),
             class,
             unpredictable: false,
+            runs_commands: false,
             extension: false,
             infer: None,
             result_type: None,
@@ -288,6 +291,13 @@ impl FunctionSpec {
     pub const fn unpredictable(mut self) -> FunctionSpec {
         self.unpredictable = true;
         self
+    }
+
+    /// It runs a command of the program, so its result is unpredictable.
+    #[must_use]
+    pub const fn running_commands(mut self) -> FunctionSpec {
+        self.runs_commands = true;
+        self.unpredictable()
     }
 
     /// With an inference hook.

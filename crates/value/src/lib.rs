@@ -42,8 +42,8 @@ pub use awaited::Awaited;
 pub use bounds::{LONGEST_TEXT, MOST_PARTS, TooLarge, check_size};
 pub use call_error::{ArgumentError, CallError};
 pub use capabilities::{
-    AtOnce, Background, Capabilities, Clock, Deploy, Effects, Exported, FileWatch, Files, FollowedFile,
-    FunctionLog, HostFact, HostFacts, HttpResponses, Interface, LARGEST_FILE, Network, Random,
+    AtOnce, Background, Capabilities, Clock, Commands, Deploy, Effects, Exported, FileWatch, Files,
+    FollowedFile, FunctionLog, HostFact, HostFacts, HttpResponses, Interface, LARGEST_FILE, Network, Random,
     RunningCommand, StoredText, Timer, Values, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery,
     WorldReader,
 };

@@ -35,6 +35,11 @@ pub trait Subscription: Send {
     /// opening, after each update and after each wake. Never waits. Intermediate values may be skipped.
     fn take(&mut self) -> Option<Result<Value, CallError>>;
 
+    /// Whether a change is being read, so that it will wake again. Until then, the value of the program is not the newest one.
+    fn is_reading(&self) -> bool {
+        false
+    }
+
     /// Takes new arguments without being dropped: a changed path moves the watch. The old value stays until
     /// [`Subscription::take`] gives one for the new arguments.
     ///

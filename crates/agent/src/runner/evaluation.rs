@@ -17,12 +17,13 @@ use std::time::{Duration, Instant};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::Submitted;
 use setpoint_flow::{Evaluator, Language, Step, Stop};
-use setpoint_graph::{CollectProblem, DesiredGraph, Finding, Problem};
+use setpoint_graph::{CollectProblem, DesiredGraph, Finding, Problem, UnknownWhat};
 use setpoint_host::sync::Mutex;
+use setpoint_programs::Leave;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposing;
 use setpoint_programs::languages::compilation::Compilation;
-use setpoint_programs::languages::evaluation::Woken;
+use setpoint_programs::languages::evaluation::{Woken, no_value};
 use setpoint_programs::languages::included_models::News;
 use setpoint_programs::report::Importance;
 use setpoint_resources::ProgramFile;
@@ -30,6 +31,7 @@ use setpoint_value::Capabilities;
 
 use super::findings::{Findings, Situation, Words};
 use crate::messages::Message;
+use crate::program_state::Unknown;
 use crate::surroundings::Surroundings;
 
 /// A running program. Dropping it closes its sources.
@@ -41,6 +43,9 @@ pub(super) struct Program {
     running: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// After this time it is said which first values are missing.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the end of everything waits for the call that is being computed to come to an end.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
@@ -86,7 +91,7 @@ impl Program {
         let machine = &surroundings.machine;
         let files = compilation.program_files(machine.state_of_programs())?;
         let listed = files.listed(&compilation.sources).into();
-        let capabilities = machine.capabilities(files, true)?;
+        let capabilities = machine.capabilities(files, surroundings.leave)?;
         let woken = Woken::default();
         let mut work = Work {
             number,
@@ -183,9 +188,14 @@ impl Work {
         )
         .stopped_by(self.stop.clone())
         .expanding(Arc::new(runnable.models.clone()));
-        // Who waits for longer than this wants to know what for.
-        let mut patience = Instant::now().checked_add(Duration::from_secs(5));
+        let leave = self.surroundings.leave;
+        if leave != Leave::Change {
+            evaluator = evaluator.predicting(leave == Leave::RunCommands);
+        }
+        let limit = self.surroundings.first_values_within;
         let mut step = evaluator.step(&[]);
+        // After this time a message lists the missing values.
+        let mut patience = Instant::now().checked_add(limit.unwrap_or(PATIENCE));
         loop {
             if self.stop.is_stopped() {
                 return Ok(());
@@ -195,6 +205,7 @@ impl Work {
             if step.is_finished {
                 runnable.refresh();
                 let news = runnable.models.news();
+                self.note_unknown(&step, &runnable.program);
                 self.take(step, language, &runnable.sources)?;
                 News::report(&news, &self.surroundings.reporter);
             }
@@ -205,10 +216,19 @@ impl Work {
                 woken.wait_for_close();
                 return Ok(());
             }
-            woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
+            // A change that is still being read can make another graph.
+            let is_busy = !pending.is_empty() || evaluator.is_reading();
+            woken.if_quiet(|| engine.sources_busy(is_busy));
             let mut news = woken.wait(patience.filter(|_| !self.has_graph && !pending.is_empty()));
             if news.is_empty() && !woken.is_closed() {
                 patience = None;
+                if let Some(limit) = limit {
+                    let late = pending.iter().map(|pending| no_value(language, pending, limit));
+                    let mut all = Diagnostics::new();
+                    all.extend(late);
+                    self.surroundings.reporter.diagnostics(&all, &runnable.sources);
+                    return Err(Ended);
+                }
                 let mut functions: Vec<String> = pending
                     .iter()
                     .map(|pending| format!("`{}`", pending.function))
@@ -223,6 +243,22 @@ impl Work {
             }
             step = evaluator.step(&news);
         }
+    }
+
+    /// Keeps the parts of a step that are not known, for who makes a plan.
+    fn note_unknown(&self, step: &Step, program: &setpoint_flow::Program) {
+        if self.surroundings.leave == Leave::Change {
+            return;
+        }
+        let blocks = step.unknown.iter().filter(|part| part.what == UnknownWhat::Block);
+        let resources = blocks.flat_map(|block| {
+            let possible = program.possible_resources(block.span).into_iter();
+            possible.map(|resource| (block.span, resource))
+        });
+        self.surroundings.state.set_unknown(Unknown {
+            resources: resources.collect(),
+            parts: step.unknown.clone(),
+        });
     }
 
     /// Hands on what a step gave.

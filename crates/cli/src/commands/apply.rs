@@ -10,7 +10,7 @@ use setpoint_agent::agent;
 use setpoint_agent::first_program::FirstProgram;
 use setpoint_agent::requests::Ended;
 use setpoint_agent::signals::Hangup;
-use setpoint_plan::{Plan, changes, permits};
+use setpoint_plan::{Plan, Saved, changes, permits};
 use setpoint_programs::failure::Failure;
 use tokio::runtime::Runtime;
 
@@ -36,6 +36,12 @@ pub(super) struct Arguments {
     #[arg(short, long)]
     yes: bool,
 
+    /// Apply a saved plan only if one of these keys has signed it
+    ///
+    /// Each line of the file has a name and a public SSH key, as for `ssh-keygen -Y verify`. `setpoint plan --sign KEY` signs a plan.
+    #[arg(long, value_name = "FILE")]
+    signers: Option<PathBuf>,
+
     #[command(flatten)]
     printing: Printing,
 }
@@ -50,10 +56,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         _ => None,
     };
     let (plan, mut request) = match saved {
-        Some(plan) => match check(session, arguments, plan)? {
+        Some(saved) => match check(session, arguments, saved)? {
             Some(checked) => checked,
             None => return Ok(exit_code::WRONG),
         },
+        None if arguments.signers.is_some() => {
+            return Err(Failure::usage("`--signers` is for a saved plan"));
+        }
         None => match approve(session, arguments)? {
             Approved::Plan(plan, request) => (*plan, *request),
             Approved::Ended(code) => return Ok(code),
@@ -108,7 +117,7 @@ fn repair(
     hangup: Hangup,
 ) -> Result<Ended, Failure> {
     let mut options = making::single_run(session, request, Box::new(view.following()));
-    options.engine.permits = Some(Arc::new(permits(plan)));
+    options.engine.permits = Some(Arc::new(permits(&plan.rows)));
     agent::run(options, Some(program), &session.output, runtime, hangup)
 }
 
@@ -163,8 +172,12 @@ fn asks(output: &Output) -> Result<bool, Failure> {
 }
 
 /// Whether a saved plan still holds. None if it does not, which was reported.
-fn check(session: &Session, arguments: &Arguments, plan: Plan) -> Result<Option<(Plan, Request)>, Failure> {
+fn check(session: &Session, arguments: &Arguments, saved: Saved) -> Result<Option<(Plan, Request)>, Failure> {
     let output = &session.output;
+    if let Some(signers) = &arguments.signers {
+        saving::verify(&saved, signers)?;
+    }
+    let plan = saved.plan;
     let mut request = Request {
         input: making::input_of(&plan),
         modules: arguments.plan.modules.policy(output),
@@ -172,6 +185,7 @@ fn check(session: &Session, arguments: &Arguments, plan: Plan) -> Result<Option<
         store: arguments.plan.store.open_etcd(output)?,
         facts: plan.options.facts.as_ref().map(PathBuf::from),
         timeout: arguments.plan.timeout,
+        runs_commands: plan.options.commands,
     };
     let mut reasons = wrong_machine(&plan, &arguments.given_state_dir());
     if reasons.is_empty() {

@@ -4,6 +4,7 @@ mod arguments;
 pub(super) mod making;
 mod running;
 pub(super) mod saving;
+mod unknown;
 
 use std::path::PathBuf;
 
@@ -40,6 +41,12 @@ pub(super) struct Arguments {
     /// Only its owner can read the file. It holds no sensitive values.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    /// Sign the saved plan with the SSH key in this file
+    ///
+    /// A private key of OpenSSH without a passphrase. `setpoint apply --signers FILE` checks the signature.
+    #[arg(long, value_name = "KEY", requires = "out")]
+    sign: Option<PathBuf>,
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
@@ -49,7 +56,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         return Ok(exit_code::WRONG);
     };
     if let Some(file) = &arguments.out {
-        saving::write(&plan, file)?;
+        saving::write(&plan, file, arguments.sign.as_deref())?;
     }
     let header = header(&request.input.argument, &plan);
     let code = plan.exit_code;

@@ -21,12 +21,14 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let plan = saving::read_if_plan(&arguments.file)?
+    let saved = saving::read_if_plan(&arguments.file)?
         .ok_or_else(|| Failure::wrong(format!("{} is not a plan that was saved", arguments.file)))?;
+    let plan = saved.plan;
+    let signature = saved.signature.map_or("", |_| ", with a signature");
     let made = jiff::Timestamp::from_second(i64::try_from(plan.made).unwrap_or_default());
     let made = made.map(|made| made.to_string()).unwrap_or_default();
     let header = format!(
-        "{} on {} as {}, planned at {made}",
+        "{} on {} as {}, planned at {made}{signature}",
         plan.program.path, plan.host.name, plan.host.user
     );
     print(&session.output, plan, &header, &arguments.printing)?;

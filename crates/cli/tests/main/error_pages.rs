@@ -165,6 +165,8 @@ pub(crate) fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str
     if let Some(program) = compiled.program {
         let machine = Arc::new(SimulatedCapabilities::new());
         machine.set_deploy_file("/files/internal.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n");
+        // The command of the page on plans.
+        machine.print_line("/bin/echo eu", "eu");
         let mut evaluator = Evaluator::new(program, machine, Box::new(|_| Wake::new(|| ())));
         let step = evaluator.step(&[]);
         codes.extend(step.diagnostics.iter().map(|diagnostic| diagnostic.code.code));

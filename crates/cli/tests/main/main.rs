@@ -69,6 +69,7 @@ mod net;
 mod package_managers;
 mod packages;
 mod plan;
+mod planned_programs;
 mod plugins;
 #[path = "../../../programs/tests/sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]

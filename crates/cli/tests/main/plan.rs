@@ -50,6 +50,8 @@ fn the_page_shows_what_the_commands_print() {
     Place::machine(test).needing(&["useradd"]).run(|| {
         accounts();
         unknown_values();
+        values_of_the_program();
+        many_files();
         failures();
         stale();
     });
@@ -93,6 +95,41 @@ fn unknown_values() {
     let applied = setpoint(&place, &["apply", "--yes", "--hostname", "web-1", &main]);
     assert_eq!(applied.code, 0, "{}", applied.stderr);
     assert_eq!(shell("wc -c < /srv/token"), "37");
+}
+
+fn values_of_the_program() {
+    let place = Hermetic::new();
+    let main = place
+        .write("main.mcl", program_of_the_page("$zone == "))
+        .display()
+        .to_string();
+    let first = plan(&place, &[&main]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert_eq!(shell("ls -d /srv/shard* /srv/zone 2> /dev/null || true"), "");
+    let shown = first.stdout.replace("$DIR/main.mcl", "main.mcl");
+    the_page_shows(PAGE, "values", "setpoint plan main.mcl", &shown);
+    let with_commands = plan(&place, &["--commands", &main]).stdout;
+    assert!(with_commands.contains("+zone = eu"), "{with_commands}");
+    let saved = place.path("values.plan").display().to_string();
+    assert_eq!(plan(&place, &["--out", &saved, &main]).code, 0);
+    let applied = place.run(BINARY, &["apply", &saved]);
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert_eq!(
+        shell("cat /srv/zone /srv/eu; ls -d /srv/shard*"),
+        "zone = eu\nof the EU\n/srv/shard-a\n/srv/shard-b"
+    );
+}
+
+fn many_files() {
+    let place = Hermetic::new();
+    let main = place
+        .write("main.mcl", program_of_the_page("iter.range(10000)"))
+        .display()
+        .to_string();
+    let first = plan(&place, &[&main]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let shown = first.stdout.replace("$DIR/main.mcl", "main.mcl");
+    the_page_shows(PAGE, "many", "setpoint plan main.mcl", &shown);
 }
 
 fn failures() {
@@ -386,6 +423,87 @@ fn what_is_damaged_or_of_others_is_refused() {
 }
 
 #[test]
+fn a_signed_plan_is_checked() {
+    let place = Hermetic::new();
+    let file = place.path("file").display().to_string();
+    let program = format!("file \"{file}\" {{\n\tcontent => \"a\\n\",\n}}\n");
+    let main = place.write("main.mcl", program).display().to_string();
+    let at = |name: &str| place.path(name).display().to_string();
+    let (key, other, locked) = (at("key"), at("other"), at("locked"));
+    for (name, passphrase) in [(&key, ""), (&other, ""), (&locked, "words")] {
+        shell(&format!(
+            "ssh-keygen -q -t ed25519 -N '{passphrase}' -C '' -f {name}"
+        ));
+    }
+    let signers = |name: &str, line: &str, key: &str| {
+        let key = text(std::path::Path::new(&format!("{key}.pub")));
+        let path = place.write(name, format!("# may change machines\n{line} {key}"));
+        path.display().to_string()
+    };
+    let ada = signers("ada", "ada namespaces=\"setpoint-plan\"", &key);
+    let (signed, unsigned) = (at("signed.plan"), at("unsigned.plan"));
+    assert_eq!(plan(&place, &["--out", &signed, "--sign", &key, &main]).code, 0);
+    assert_eq!(plan(&place, &["--out", &unsigned, &main]).code, 0);
+    let refused = plan(&place, &["--out", &at("locked.plan"), "--sign", &locked, &main]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("it has a passphrase"),
+        "{}",
+        refused.stderr
+    );
+    // The other implementation of these signatures accepts it.
+    let whole = text(std::path::Path::new(&signed));
+    let (line, signature) = whole.split_once('\n').unwrap();
+    let signature: Json = serde_json::from_str(signature).unwrap();
+    place.write("line", format!("{line}\n"));
+    place.write("signature", signature["signature"].as_str().unwrap());
+    shell(&format!(
+        "ssh-keygen -Y verify -f {ada} -I ada -n setpoint-plan -s {} < {}",
+        at("signature"),
+        at("line")
+    ));
+    let tampered = place.write(
+        "tampered.plan",
+        whole.replace("\"mode\":\"0644\"", "\"mode\":\"0666\""),
+    );
+    let tampered = tampered.display().to_string();
+    for (signers, plan, words) in [
+        (ada.clone(), &unsigned, "it is not signed"),
+        (
+            ada.clone(),
+            &tampered,
+            "its contents differ from those that were signed",
+        ),
+        (
+            signers("bob", "bob", &other),
+            &signed,
+            "it is signed with another key",
+        ),
+        (
+            signers("git", "ada namespaces=\"git\"", &key),
+            &signed,
+            "it is signed with another key",
+        ),
+        (
+            signers("limited", "ada valid-before=\"20200101\"", &key),
+            &signed,
+            "the only option",
+        ),
+        (at("missing"), &signed, "cannot read"),
+    ] {
+        let refused = place.run(BINARY, &["apply", "--signers", &signers, plan]);
+        assert_eq!(refused.code, 1);
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+        assert!(!std::path::Path::new(&file).exists());
+    }
+    let show = place.run(BINARY, &["show", &signed]);
+    assert!(show.stdout.contains(", with a signature"), "{}", show.stdout);
+    let applied = place.run(BINARY, &["apply", "--signers", &ada, &signed]);
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert!(std::path::Path::new(&file).exists());
+}
+
+#[test]
 fn many_rows_that_are_alike_are_one_and_markdown_has_a_limit() {
     let place = Hermetic::new();
     let directory = place.path("many").display().to_string();
@@ -464,10 +582,10 @@ fn a_source_that_gives_no_value_ends_the_plan_with_an_error() {
     let place = Hermetic::new();
     let program = "import \"os\"\nfile \"/no/x\" {\n\tcontent => os.system(\"sleep 100\"),\n}\n";
     let main = place.write("main.mcl", program).display().to_string();
-    let late = plan(&place, &["--timeout", "1", &main]);
+    let late = plan(&place, &["--commands", "--timeout", "1", &main]);
     assert_eq!((late.code, late.stdout.as_str()), (1, ""));
     assert!(
-        late.stderr.contains("given no value within 1 s"),
+        late.stderr.contains("error[E0304]") && late.stderr.contains("gives no value within 1 second"),
         "{}",
         late.stderr
     );

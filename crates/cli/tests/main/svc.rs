@@ -205,8 +205,17 @@ fn static_and_missing_units_are_reported() {
         nothing,
         "find nothing.service: systemd finds no unit file of this name, in `/etc/systemd/system` for one",
     );
+    let (drifts, error) = once(nothing, &["--noop"]);
+    assert_eq!(
+        (drifts.len(), error.is_some()),
+        (0, true),
+        "a plan fails like the run"
+    );
+    // Unless an earlier resource creates its file.
     finds(
-        nothing,
+        &format!(
+            "file \"/etc/systemd/system/nothing.service\" {{ content => \"[Service]\\n\", }}\n{nothing}"
+        ),
         &["--noop"],
         &["startup: not found -> enabled", "state: not found -> running"],
     );

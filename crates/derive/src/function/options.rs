@@ -30,6 +30,7 @@ pub(super) struct Options {
     /// The answer depends on the module that calls.
     pub(super) module_directory: bool,
     pub(super) unpredictable: bool,
+    pub(super) runs_commands: bool,
     /// Beyond what other implementations of mcl have.
     pub(super) extension: bool,
     pub(super) infer: Option<Expr>,
@@ -88,6 +89,7 @@ impl Options {
             "shape" => self.shape = true,
             "module_directory" => self.module_directory = true,
             "unpredictable" => self.unpredictable = true,
+            "runs_commands" => self.runs_commands = true,
             "extension" => self.extension = true,
             "infer" => self.infer = Some(meta.value()?.parse()?),
             "flags" => self.flags = Some(meta.value()?.parse()?),

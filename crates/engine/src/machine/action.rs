@@ -118,6 +118,8 @@ pub struct RunRequest {
     pub check: Check,
     /// Whose notifications wait, for a kind that cares.
     pub refresh: Vec<ResourceId>,
+    /// Whether they may not come in the end: in a plan, if it is not certain that a sender would change anything.
+    pub refresh_is_doubtful: bool,
     /// Values for parameters, to be set before anything else; none sets back to what the program says.
     pub transfer: Vec<(&'static str, Option<Value>)>,
     /// All received parameters, and which of them changed since the last successful run.
@@ -126,7 +128,7 @@ pub struct RunRequest {
     pub members: Vec<MemberRequest>,
     /// The direct predecessors, in a plan.
     pub before: Vec<ResourceId>,
-    /// Received parameters whose value is not known, because the sender has not run.
+    /// Parameters whose value is not known: the sender has not run, or the program does not say it in a plan.
     pub unknown: Vec<UnknownParameter>,
     /// Who is notified by a repair: to be stored as *perhaps* before the first one.
     pub notifies: Vec<ResourceId>,
@@ -134,17 +136,32 @@ pub struct RunRequest {
     pub exports: Vec<Arc<DesiredResource>>,
 }
 
-/// A received parameter whose value is not known.
+/// A parameter whose value is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownParameter {
     /// The member whose parameter it is, if it is one of a member.
     pub member: Option<ResourceId>,
     /// The parameter that takes the value.
     pub parameter: &'static str,
-    /// The sender.
-    pub from: ResourceId,
-    /// Under which send key.
-    pub key: Arc<str>,
+    /// The event that makes it known.
+    pub known_by: KnownBy,
+}
+
+/// The event that makes a value known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownBy {
+    /// A run of its sender.
+    Sender {
+        /// The sender.
+        from: ResourceId,
+        /// Under which send key.
+        key: Arc<str>,
+    },
+    /// The evaluation of the program when it is applied.
+    Program {
+        /// The text with which the value begins, as far as that is known.
+        prefix: Arc<str>,
+    },
 }
 
 impl UnknownParameter {
@@ -157,10 +174,42 @@ impl UnknownParameter {
         UnknownParameter {
             member: member.cloned(),
             parameter,
-            from: sending.from.clone(),
-            key: sending.key.clone(),
+            known_by: KnownBy::Sender {
+                from: sending.from.clone(),
+                key: sending.key.clone(),
+            },
         }
     }
+
+    /// The parameters of a resource and its members that the program leaves unknown.
+    pub(super) fn all_of(resource: &DesiredResource) -> Vec<UnknownParameter> {
+        let own = std::iter::once((None, resource));
+        let members = resource.members.all();
+        let members = members.iter().map(|member| (Some(&member.id), &***member));
+        let all = own.chain(members).flat_map(|(member, of)| {
+            let unknown = of.parameters.iter().filter(|(_, value)| !value.is_wholly_known());
+            unknown.map(move |(parameter, value)| UnknownParameter {
+                member: member.cloned(),
+                parameter,
+                known_by: KnownBy::Program {
+                    prefix: prefix_of(value),
+                },
+            })
+        });
+        all.collect()
+    }
+}
+
+/// The known beginning of an unknown text that is not sensitive.
+fn prefix_of(value: &Value) -> Arc<str> {
+    let prefix = match value.unmarked() {
+        Value::Unknown(unknown) if !value.is_sensitive() => unknown.refinement.prefix.as_ref(),
+        _ => None,
+    };
+    prefix
+        .and_then(|prefix| prefix.as_str())
+        .unwrap_or_default()
+        .into()
 }
 
 /// Whether a run calls `check_apply`.
@@ -170,8 +219,6 @@ pub enum Check {
     Call,
     /// It does not and counts as *ok*: the resource is hidden.
     SkipAsOk,
-    /// It does not and counts as *drift*: a notification waits that may not be served.
-    SkipAsDrift,
 }
 
 /// How the engine ended.

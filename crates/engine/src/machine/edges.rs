@@ -13,8 +13,10 @@ pub(super) enum Refresh {
     Pending,
     /// The receiver's run in progress has seen it.
     Taken,
-    /// Nothing is repaired, and a repair of the sender would send it.
-    Foreseen,
+    /// Nothing is repaired, and a repair of the sender would send it, or may.
+    Foreseen {
+        is_certain: bool,
+    },
 }
 
 #[derive(Debug)]

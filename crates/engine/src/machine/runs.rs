@@ -7,8 +7,8 @@ use setpoint_graph::ResourceId;
 
 use super::edges::Refresh;
 use super::life::{Run, Stage, Wait, Why};
-use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
-use crate::{Cause, Drift, DriftValue, Effect, Failure, FailureReason, Forecast, ResourceName, RunSummary};
+use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries, UnknownParameter};
+use crate::{Cause, Drift, DriftValue, Failure, FailureReason, Forecast, ResourceName, RunSummary};
 
 /// As many resources of a group have an event each when they fail; more of them are summed up.
 const MOST_NAMED: usize = 16;
@@ -28,12 +28,16 @@ impl Machine {
         let (hidden, priority) = (vertex.hidden, vertex.height);
 
         let mut refresh = Vec::new();
+        let mut refresh_is_doubtful = true;
         for at in 0..self.vertex(slot).incoming.len() {
             let edge = self.vertex(slot).incoming[at];
             let edge = self.edges.get_mut(edge);
             match edge.refresh {
-                Refresh::Pending => edge.refresh = Refresh::Taken,
-                Refresh::Foreseen => {}
+                Refresh::Pending => {
+                    edge.refresh = Refresh::Taken;
+                    refresh_is_doubtful = false;
+                }
+                Refresh::Foreseen { is_certain } => refresh_is_doubtful &= !is_certain,
                 Refresh::None | Refresh::Taken => continue,
             }
             if resource.schema.refreshable {
@@ -58,16 +62,13 @@ impl Machine {
                 );
             }
         };
-        let check = if hidden {
-            Check::SkipAsOk
-        } else if noop && !self.options.noop && !refresh.is_empty() {
-            Check::SkipAsDrift
-        } else {
-            Check::Call
-        };
+        let check = if hidden { Check::SkipAsOk } else { Check::Call };
         let notifies = if noop { Vec::new() } else { self.notifies(slot) };
         let transfer = std::mem::take(&mut transfers.own);
-        let unknown = std::mem::take(&mut transfers.unknown);
+        let mut unknown = std::mem::take(&mut transfers.unknown);
+        if self.options.noop {
+            unknown.extend(UnknownParameter::all_of(&resource));
+        }
         let before = self.predecessors(slot);
         let (received, members) = self.received(slot, transfers);
         let exports = self.exports_of(slot, noop);
@@ -85,6 +86,7 @@ impl Machine {
                 noop,
                 check,
                 refresh,
+                refresh_is_doubtful,
                 transfer,
                 received,
                 members,
@@ -127,17 +129,12 @@ impl Machine {
 
     /// A run of a vertex has ended.
     pub(super) fn run_ended(&mut self, slot: u32, mut result: RunResult) {
-        let watching = self.life(slot).is_armed();
         let Some(run) = self.life_mut(slot).end_run() else {
             return;
         };
         self.running -= 1;
         let resource = self.live(slot).clone();
-        let hidden = self.vertex(slot).hidden;
         self.give_back_semaphores(slot);
-        if run.noop && watching && result.outcome.is_ok() && !result.checked && !hidden {
-            result.drifts.push(refresh_that_waits());
-        }
         self.tell_drifts(slot, &run, &result);
         self.tell_exported(slot, std::mem::take(&mut result.exported));
         fail_late(&mut result, &run, resource.meta.timeout);
@@ -167,7 +164,7 @@ impl Machine {
             self.convergence.broken_at = self.now;
         }
         match error {
-            None if run.noop => self.noop_run_succeeded(slot, summary),
+            None if run.noop => self.noop_run_succeeded(slot, &result, summary),
             None => self.run_succeeded(slot, &result, attempted),
             Some(error) => {
                 self.put_back_refresh(slot);
@@ -324,7 +321,7 @@ impl Machine {
         self.note_echo(slot, run, has_repaired, summary);
     }
 
-    fn noop_run_succeeded(&mut self, slot: u32, summary: RunSummary) {
+    fn noop_run_succeeded(&mut self, slot: u32, result: &RunResult, summary: RunSummary) {
         self.put_back_refresh(slot);
         let before = self.life(slot).would_change;
         let would_change = matches!(summary, RunSummary::Drift | RunSummary::Unsure);
@@ -334,22 +331,27 @@ impl Machine {
         self.succeeded(slot, would_change);
         // A run with repairs leaves a resource with `Meta:noop` alone, too.
         if self.options.noop && !self.live(slot).meta.noop {
-            self.foresee(slot, before, would_change);
+            // A value that is not known yet can turn out to be the present one.
+            let is_known = |drift: &Drift| !matches!(drift.want, DriftValue::Unknown(_));
+            let is_certain = summary == RunSummary::Drift && result.drifts.iter().any(is_known);
+            self.foresee(
+                slot,
+                before,
+                would_change.then_some(Refresh::Foreseen { is_certain }),
+            );
         }
     }
 
     /// Tells the resources behind a vertex that a repair would notify them, or would send them another value.
-    fn foresee(&mut self, slot: u32, before: bool, would_change: bool) {
+    fn foresee(&mut self, slot: u32, before: bool, refresh: Option<Refresh>) {
+        let would_change = refresh.is_some();
         for at in 0..self.vertex(slot).outgoing.len() {
             let index = self.vertex(slot).outgoing[at];
             let edge = self.edges.get_mut(index);
             let (to, sends) = (edge.to, edge.sends());
-            let is_foreseen = match (edge.refresh, would_change && edge.notifies()) {
-                (Refresh::None, true) => Some(Refresh::Foreseen),
-                (Refresh::Foreseen, false) => Some(Refresh::None),
-                _ => None,
-            };
-            if let Some(refresh) = is_foreseen {
+            let refresh = refresh.filter(|_| edge.notifies()).unwrap_or(Refresh::None);
+            let is_foreseen = matches!(edge.refresh, Refresh::None | Refresh::Foreseen { .. });
+            if is_foreseen && edge.refresh != refresh {
                 edge.refresh = refresh;
                 if self.may_be_refreshed(to) {
                     let by = self.show(slot);
@@ -755,20 +757,6 @@ impl Machine {
         if let Some(field) = repairing {
             self.emit_of(slot, drift.member.as_ref(), EventKind::Repairing { field });
         }
-    }
-}
-
-/// The drift of a run that was not made because it may not serve the notification that waits for it.
-fn refresh_that_waits() -> Drift {
-    Drift {
-        member: None,
-        field: "refresh".into(),
-        effect: Effect::Run,
-        is: DriftValue::from("pending"),
-        want: DriftValue::from("served"),
-        attributes: Vec::new(),
-        repaired: false,
-        is_done: false,
     }
 }
 

@@ -140,7 +140,11 @@ fn attempt() -> Failure {
 }
 
 async fn inquire(spec: &KindSpec, resource: &DesiredResource, handle: &Handle) -> Result<Relations, Failure> {
-    let made = Instance::new(spec, resource.id.name.clone(), &resource.parameters);
+    let made = Instance::new(
+        spec,
+        resource.id.name.clone(),
+        &super::known_of(&resource.parameters),
+    );
     let Ok(instance) = made else {
         return Err(attempt().because("it was decoded before and now cannot be"));
     };

@@ -4,11 +4,11 @@ use setpoint_graph::ResourceId;
 
 use super::Shared;
 use super::execute::Run;
-use crate::foresight::{Foresight, Judged};
-use crate::machine::{RunResult, UnknownParameter};
+use crate::foresight::{Becomes, Foresight, Judged};
+use crate::machine::{KnownBy, RunResult, UnknownParameter};
 use crate::{
     Drift, DriftValue, Effect, Failure, FailureReason, Forecast, Identity, Instance, Need, Outcome,
-    ResourceName, Unsure,
+    ResourceName, Unsure, WantedOrder,
 };
 
 /// The findings of a run that only the judgement uses.
@@ -55,7 +55,7 @@ pub(super) fn leave_out(shared: &Shared, run: &Run, instance: &mut Instance) -> 
     if let Some(dependent) = unknown.iter().find(|unknown| !is_independent(unknown)) {
         let unsure = Unsure {
             why: format!("`{}` is {}", dependent.parameter, known_after(dependent)).into(),
-            after: vec![ResourceName::from(&dependent.from)],
+            after: senders(dependent),
         };
         let forecast = Forecast {
             unsure: Some(unsure),
@@ -97,7 +97,20 @@ pub(super) fn add_unknown(run: &Run, result: &mut RunResult) {
 }
 
 fn known_after(unknown: &UnknownParameter) -> String {
-    format!("known after {} has run (its {})", unknown.from, unknown.key)
+    match &unknown.known_by {
+        KnownBy::Sender { from, key } => format!("known after {from} has run (its {key})"),
+        KnownBy::Program { prefix } if prefix.is_empty() => "known when the program runs".to_owned(),
+        KnownBy::Program { prefix } => {
+            format!("known when the program runs; it begins with `{prefix}`")
+        }
+    }
+}
+
+fn senders(unknown: &UnknownParameter) -> Vec<ResourceName> {
+    match &unknown.known_by {
+        KnownBy::Sender { from, .. } => vec![ResourceName::from(from)],
+        KnownBy::Program { .. } => Vec::new(),
+    }
 }
 
 /// A run has ended: what it means for the run that would follow, and for those behind it.
@@ -116,7 +129,10 @@ pub(super) fn judge(
     forecast.needs = findings.needs.clone();
     forecast.until = foresight.opaque_before(id).as_ref().map(ResourceName::from);
     if forecast.unsure.is_none() {
-        forecast.unsure = why_unsure(foresight, id, &findings, result);
+        forecast.unsure = why_unsure(foresight, id, &findings, result)
+            .or_else(|| needs_what_may_come(&forecast))
+            .or_else(|| waits_for_a_doubtful_notification(run, result))
+            .or_else(|| loses_what_it_needs(foresight, id, instance, result));
     }
     let is_unsure = forecast.unsure.is_some();
     if is_unsure {
@@ -139,21 +155,53 @@ pub(super) fn judge(
         Ok(()) if result.drifts.is_empty() => Judged::Right,
         Ok(()) => Judged::Moved,
     };
-    let mut creates = findings.creates;
-    if !matches!(judged, Judged::Moved | Judged::Unsure) {
-        return foresight.end(id, judged, Vec::new());
+    let facts = match judged {
+        Judged::Moved | Judged::Unsure => facts(instance, findings.creates, result, is_unsure),
+        Judged::Open | Judged::Right => Vec::new(),
+    };
+    foresight.end(id, judged, facts);
+}
+
+/// The fates of the things that a run is about.
+fn facts(
+    instance: &mut Instance,
+    creates: Vec<Identity>,
+    result: &RunResult,
+    is_unsure: bool,
+) -> Vec<(Identity, Becomes)> {
+    let mut facts: Vec<(Identity, Becomes)> = creates
+        .into_iter()
+        .map(|identity| (identity, Becomes::Created))
+        .collect();
+    if is_unsure {
+        let removes = result.drifts.iter().any(|drift| drift.effect == Effect::Remove);
+        let own = identities_of(instance, None).into_iter();
+        facts.extend(own.map(|identity| (identity, Becomes::Unsure { removes })));
+        return facts;
     }
-    if judged == Judged::Unsure {
-        creates.extend(identities_of(instance, None));
+    // Each thing once: what creates or removes it counts, whatever else changes with it.
+    let mut members: Vec<(Option<&ResourceId>, Becomes)> = Vec::new();
+    for drift in &result.drifts {
+        let becomes = match drift.effect {
+            Effect::Create => Becomes::Created,
+            Effect::Remove => Becomes::Removed,
+            Effect::Change => Becomes::Changed,
+            Effect::Run | Effect::Reload | Effect::Restart => continue,
+        };
+        match members
+            .iter_mut()
+            .find(|(member, _)| *member == drift.member.as_ref())
+        {
+            None => members.push((drift.member.as_ref(), becomes)),
+            Some((_, known)) if *known == Becomes::Changed => *known = becomes,
+            Some(_) => {}
+        }
     }
-    let created = result
-        .drifts
-        .iter()
-        .filter(|drift| drift.effect == Effect::Create);
-    for drift in created {
-        creates.extend(identities_of(instance, drift.member.as_ref()));
+    for (member, becomes) in members {
+        let identities = identities_of(instance, member).into_iter();
+        facts.extend(identities.map(|identity| (identity, becomes)));
     }
-    foresight.end(id, judged, creates);
+    facts
 }
 
 fn why_unsure(
@@ -162,6 +210,10 @@ fn why_unsure(
     findings: &Findings,
     result: &RunResult,
 ) -> Option<Unsure> {
+    // It looked for something that is missing, and nothing before it brings that.
+    if result.outcome.is_err() && !findings.missing.is_empty() {
+        return None;
+    }
     let after = foresight.moved_before(id)?;
     let why = match (&result.outcome, &findings.doubt) {
         (Err(failure), _) => {
@@ -180,6 +232,50 @@ fn why_unsure(
     Some(Unsure {
         why: why.into(),
         after: vec![ResourceName::from(&after)],
+    })
+}
+
+/// The run needs something that an earlier resource may bring. Behind one that can bring anything, the forecast says so already.
+fn needs_what_may_come(forecast: &Forecast) -> Option<Unsure> {
+    let need = forecast.needs.iter().find(|need| !need.is_certain)?;
+    forecast.until.is_none().then(|| Unsure {
+        why: format!("it needs {}, which {} may bring", need.what, need.by.id()).into(),
+        after: vec![need.by.clone()],
+    })
+}
+
+/// Something is done for a notification that may not come.
+fn waits_for_a_doubtful_notification(run: &Run, result: &RunResult) -> Option<Unsure> {
+    let senders = &run.request.refresh;
+    let has_deed = result.drifts.iter().any(|drift| drift.effect.is_deed());
+    if senders.is_empty() || !run.request.refresh_is_doubtful || !has_deed {
+        return None;
+    }
+    let names: Vec<String> = senders.iter().map(ToString::to_string).collect();
+    Some(Unsure {
+        why: format!("only if {} then changes something", names.join(" or ")).into(),
+        after: senders.iter().map(ResourceName::from).collect(),
+    })
+}
+
+/// An earlier resource would remove something that the resource needs.
+fn loses_what_it_needs(
+    foresight: &Foresight,
+    id: &ResourceId,
+    instance: &Instance,
+    result: &RunResult,
+) -> Option<Unsure> {
+    let wanted = || {
+        let wanted = instance.resource().wanted();
+        let before = wanted
+            .into_iter()
+            .filter(|wanted| wanted.order == WantedOrder::FoundFirst);
+        before.flat_map(|wanted| wanted.identities).collect()
+    };
+    let remover = foresight.remover(id, wanted).filter(|_| result.outcome.is_ok())?;
+    Some(Unsure {
+        why: format!("it needs something that {remover} removes").into(),
+        after: vec![ResourceName::from(&remover)],
     })
 }
 

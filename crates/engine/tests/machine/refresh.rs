@@ -158,6 +158,7 @@ fn under_noop_a_pending_refresh_is_drift_and_stays() {
     };
     let mut sim = Simulation::of(&graph(true));
     sim.runs("a", [Run::drift()]);
+    sim.runs("svc[b]", [Run::drift()]);
     sim.event("a");
     sim.settle();
     assert_eq!(

@@ -681,11 +681,7 @@ impl Simulation {
 
         let behaviour = self.hosts.entry(name.clone()).or_default();
         let always = behaviour.always.clone();
-        let run = if request.check == Check::SkipAsDrift {
-            Run::ok()
-        } else {
-            behaviour.runs.pop_front().or(always).unwrap_or(Run::ok())
-        };
+        let run = behaviour.runs.pop_front().or(always).unwrap_or(Run::ok());
         if !run.untransferred {
             for (_, value) in &request.transfer {
                 self.content.insert(name.clone(), value.clone());

@@ -82,6 +82,8 @@ pub(super) struct Sources {
     awaited: BTreeSet<u64>,
     /// How high the wave may go meanwhile.
     held_at: Option<u32>,
+    /// Subscriptions that read a change.
+    reading: BTreeSet<u64>,
     /// How many of them can change by themselves.
     changing: usize,
 }
@@ -90,6 +92,11 @@ impl Sources {
     /// Whether anything can change by itself, or has still to give a first value.
     pub(super) fn can_change(&self) -> bool {
         self.changing > 0 || !self.pending.is_empty()
+    }
+
+    /// Whether a change is being read.
+    pub(super) fn is_reading(&self) -> bool {
+        !self.reading.is_empty()
     }
 
     /// How high a wave may go now.
@@ -138,6 +145,10 @@ impl Evaluator {
             return;
         };
         let is_new = take(followed);
+        match followed.subscription.is_reading() {
+            true => self.sources.reading.insert(id.0),
+            false => self.sources.reading.remove(&id.0),
+        };
         let nodes = if is_new {
             followed.nodes.clone()
         } else {
@@ -408,6 +419,7 @@ impl Evaluator {
         {
             self.sources.changing -= usize::from(followed.function.class != Class::Environment);
             self.sources.by_key.remove(&followed.key);
+            self.sources.reading.remove(&id);
             self.sources.no_longer_awaited(id);
         }
     }

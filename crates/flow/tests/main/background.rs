@@ -1,7 +1,7 @@
 //! Answers that come later, and the end of an evaluation at any moment.
 
 use setpoint_flow::Stop;
-use setpoint_value::{Class, FunctionSpec, ReadOnce, Type, Value, operators};
+use setpoint_value::{Class, Follow, FunctionSpec, ReadOnce, Type, Value, operators};
 
 use crate::program_builder::ProgramBuilder;
 use crate::world::{World, ints};
@@ -17,6 +17,45 @@ static TENFOLD: FunctionSpec = FunctionSpec::source(
         reads_module_directory: false,
     },
 );
+
+/// A value of the machine. Each change makes the source read it again.
+static STORED: FunctionSpec = FunctionSpec::source(
+    "test",
+    "stored",
+    &["func() int"],
+    Class::Source,
+    &Follow {
+        read: |context, _| {
+            let values = context.capabilities.values().unwrap();
+            Ok(values.get("number").unwrap())
+        },
+        watch: |context, _| {
+            let values = context.capabilities.values().unwrap();
+            Ok(vec![values.watch("number", context.wake.clone())])
+        },
+        rearmed: false,
+        keyed: false,
+    },
+);
+
+#[test]
+fn a_change_that_is_being_read_is_a_change_to_come() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let stored = entry.call(&STORED, &[], Type::Int);
+    let name = entry.str("r");
+    entry.resource(name, stored);
+    let mut world = World::started(builder.finish(entry), &[("number", Value::Int(1))]);
+    assert!(!world.evaluator.is_reading());
+    world.machine.keep_background_work();
+    let step = world.set_int("number", 2);
+    assert!(step.is_finished && step.graph.is_none() && step.pending.is_empty());
+    assert!(world.evaluator.is_reading());
+    world.machine.do_background_work();
+    assert!(world.step().is_finished);
+    assert!(!world.evaluator.is_reading());
+    assert_eq!(world.resources(), ["r=2"]);
+}
 
 #[test]
 fn nothing_is_seen_beside_an_answer_to_what_it_was_before() {

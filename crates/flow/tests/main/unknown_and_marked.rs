@@ -240,7 +240,7 @@ fn what_cannot_be_predicted_is_unknown_in_a_prediction() {
             .unwrap()
     };
     assert_eq!(value(real.step(&[]).graph.unwrap()), Value::Int(4));
-    let mut plan = setpoint_flow::Evaluator::new(program(), machine, wake()).predicting();
+    let mut plan = setpoint_flow::Evaluator::new(program(), machine, wake()).predicting(false);
     assert!(value(plan.step(&[]).graph.unwrap()).is_unknown());
 }
 

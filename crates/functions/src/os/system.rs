@@ -10,7 +10,7 @@ use super::MODULE;
 /// There is no value before the first line. After the command's end the last line stays. A command that ends without a
 /// line is an error that `<|>` catches. Another `cmd` ends the running one.
 #[function(
-    unpredictable,
+    runs_commands,
     signature = "func(cmd str) str",
     parameters(
         /// The command for `/bin/sh -c`.
@@ -29,9 +29,9 @@ impl Source for System {
         arguments: &[Value],
     ) -> Result<Box<dyn Subscription>, CallError> {
         let command = text(arguments, 0)?.to_owned();
-        let effects = context.capabilities.effects();
+        let commands = context.capabilities.commands();
         Ok(Box::new(Following {
-            running: effects.map(|effects| effects.run_shell(&command, context.wake.clone())),
+            running: commands.map(|commands| commands.run_shell(&command, context.wake.clone())),
             command,
             has_answered: false,
         }))
@@ -40,7 +40,7 @@ impl Source for System {
 
 struct Following {
     command: String,
-    /// None where nothing may be changed.
+    /// None where no command may run.
     running: Option<Box<dyn RunningCommand>>,
     /// Whether the command that is wanted has given a value or an error.
     has_answered: bool,

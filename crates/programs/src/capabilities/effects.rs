@@ -10,14 +10,26 @@ use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
 use setpoint_host::processes::{Command, LineEvent, Lines, RunError, Signal};
 use setpoint_host::sync::Mutex;
-use setpoint_value::{Effects, RunningCommand, Wake};
+use setpoint_value::{Commands, Effects, RunningCommand, Wake};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::report::{Importance, Reporter};
 
-/// Leave to change the machine.
+/// The leave that the sources of a program have to change the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Leave {
+    /// To read it only.
+    #[default]
+    Read,
+    /// To run the commands of the program, too.
+    RunCommands,
+    /// To change it.
+    Change,
+}
+
+/// Changes the machine, and runs commands.
 pub struct RealEffects {
     host: Arc<Host>,
     reporter: Reporter,
@@ -75,7 +87,7 @@ async fn follow_all(mut followers: UnboundedReceiver<Follower>) {
     running.join_all().await;
 }
 
-impl Effects for RealEffects {
+impl Commands for RealEffects {
     fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand> {
         let newest = Arc::new(Mutex::new(Newest::default()));
         let (wanted, wanting) = watch::channel(command.to_owned());
@@ -91,7 +103,9 @@ impl Effects for RealEffects {
         }
         Box::new(Shell { newest, wanted })
     }
+}
 
+impl Effects for RealEffects {
     fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(mode).create(path)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
-use setpoint_flow::{EvaluationProblem, Evaluator, Program, SourceId, Stop};
+use setpoint_flow::{EvaluationProblem, Evaluator, Language, Pending, Program, SourceId, Stop};
 use setpoint_graph::{DesiredGraph, UnknownPart};
 use setpoint_host::sync::{Condvar, Mutex, wait, wait_timeout};
 use setpoint_value::{Capabilities, Wake};
@@ -139,13 +139,11 @@ pub fn first_graph(
         };
         if news.is_empty() {
             let mut diagnostics = step.diagnostics;
-            for pending in &step.pending {
-                let message = format!("`{}` gives no value within {}", pending.function, seconds(limit));
-                let what = EvaluationProblem::NoValue;
-                let error = Diagnostic::error(language.evaluation_code(what), pending.span, message)
-                    .help("`--timeout` sets how long to wait");
-                diagnostics.push(language.complete_evaluation(what, error));
-            }
+            diagnostics.extend(
+                step.pending
+                    .iter()
+                    .map(|pending| no_value(language, pending, limit)),
+            );
             return First {
                 graph: None,
                 unknown: Vec::new(),
@@ -161,6 +159,15 @@ pub fn first_graph(
         diagnostics: step.diagnostics,
         is_stopped: false,
     }
+}
+
+/// The error of a source that has given no value within this time.
+pub fn no_value(language: &dyn Language, pending: &Pending, limit: Duration) -> Diagnostic {
+    let message = format!("`{}` gives no value within {}", pending.function, seconds(limit));
+    let what = EvaluationProblem::NoValue;
+    let error = Diagnostic::error(language.evaluation_code(what), pending.span, message)
+        .help("`--timeout` sets how long to wait");
+    language.complete_evaluation(what, error)
 }
 
 fn seconds(limit: Duration) -> String {

@@ -1,7 +1,7 @@
 //! The `value` kind: a place for one value.
 
 use setpoint_engine::{Apply, Failure, Level, Resource, Sends, async_trait};
-use setpoint_value::{Value, Values as _};
+use setpoint_value::Value;
 
 use crate::LocalValues;
 
@@ -28,7 +28,7 @@ struct Sent {
 impl Resource for ValueResource {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let values = apply.handle().extension::<LocalValues>()?;
-        let stored = values.get(&self.name);
+        let stored = values.stored(&self.name);
         for report in values.take_reports() {
             apply.log(Level::Warning, report);
         }
@@ -38,6 +38,8 @@ impl Resource for ValueResource {
                     Some(value) => values.set(&self.name, value)?,
                     None => values.delete(&self.name)?,
                 }
+            } else if apply.is_plan() {
+                values.foresee(&self.name, self.any.as_ref())?;
             }
         } else if let Some(from) = apply.received_changed("any") {
             let from = from.to_string();

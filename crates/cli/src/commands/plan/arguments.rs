@@ -30,6 +30,12 @@ pub(in crate::commands) struct PlanArguments {
     #[arg(long = "state-dir", alias = "prefix", value_name = "DIR")]
     pub(in crate::commands) state_dir: Option<PathBuf>,
 
+    /// Run the commands of `os.system`, as `setpoint run` does
+    ///
+    /// Without it, the results of these commands are not known in the plan.
+    #[arg(long, help_heading = headings::PROGRAM)]
+    commands: bool,
+
     /// Facts for a model, from a JSON file
     #[arg(long, value_name = "FILE", help_heading = headings::PROGRAM, hide_short_help = true)]
     facts: Option<PathBuf>,
@@ -53,6 +59,7 @@ impl PlanArguments {
             store: self.store.open_etcd(output)?,
             facts: self.facts.clone(),
             timeout: self.timeout,
+            runs_commands: self.commands,
         })
     }
 }

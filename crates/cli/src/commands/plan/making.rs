@@ -5,19 +5,23 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
+use rustc_hash::FxHashSet;
 use setpoint_agent::agent::{self, AgentOptions};
 use setpoint_agent::attachment::{AgentHandle, Attached, Attachment};
 use setpoint_agent::first_program::FirstProgram;
 use setpoint_agent::prefix::{Prefix, PrefixChoice};
 use setpoint_agent::program_state::{Accepted, ProgramState};
 use setpoint_agent::signals::Hangup;
+use setpoint_diagnostics::Span;
 use setpoint_engine::machine::{Options, StopStage};
 use setpoint_engine::{DebugSelection, EngineOptions, Event, EventKind, Level};
 use setpoint_graph::ResourceId;
 use setpoint_host::sync::Mutex;
 use setpoint_plan::{
-    Builder, FORMAT, Host, Known, Place, Plan, PlanOptions, Program, ProgramFile, Summary, VERSION,
+    Action, Builder, FORMAT, Host, Known, Place, Plan, PlanOptions, Program, ProgramFile, Row, Summary,
+    VERSION,
 };
+use setpoint_programs::Leave;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::module_policy::ModulePolicy;
 use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
@@ -28,6 +32,7 @@ use tokio::runtime::Runtime;
 use super::super::run::settings::{ANSWER_WITHIN, seed};
 use super::super::run::{DEFAULT_JOBS, MOST_BLOCKED};
 use super::running::RunningAgent;
+use super::unknown;
 use crate::exit_code;
 use crate::first_program::{Compiled, ModelReading, first_program};
 use crate::output::Output;
@@ -48,6 +53,8 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) facts: Option<PathBuf>,
     /// The time that sources have for their first values.
     pub(in crate::commands) timeout: Duration,
+    /// Whether the commands of the program's functions run for a plan.
+    pub(in crate::commands) runs_commands: bool,
 }
 
 impl Request {
@@ -156,7 +163,8 @@ pub(in crate::commands) fn single_run(
         replaces: false,
         cluster: None,
         store: request.store.clone(),
-        only_looks: false,
+        first_values_within: None,
+        leave: Leave::Change,
         ends_soon: true,
         raise_watch_limits: true,
         follow_values: true,
@@ -170,16 +178,17 @@ pub(in crate::commands) fn single_run(
 /// The options of the run that makes a plan: it changes nothing, and watches nothing.
 fn looking(session: &Session, request: &Request, collected: Arc<Collected>) -> AgentOptions {
     let listener = collected.clone();
-    let view = PlanView {
-        collected,
-        timeout: request.timeout,
-    };
+    let view = PlanView { collected };
     let mut options = single_run(session, request, Box::new(view));
     options.engine.machine.noop = true;
     options.engine.on_event = Some(Arc::new(move |event| listener.take(event)));
     options.engine.watches = false;
+    options.first_values_within = Some(request.timeout);
     options.prefix.read_only = true;
-    options.only_looks = true;
+    options.leave = match request.runs_commands {
+        true => Leave::RunCommands,
+        false => Leave::Read,
+    };
     options.raise_watch_limits = false;
     options
 }
@@ -213,30 +222,18 @@ impl Collected {
 /// Gives the run to the plan, and ends it when it waits for an answer that does not come.
 struct PlanView {
     collected: Arc<Collected>,
-    /// The time that sources have for their first values.
-    timeout: Duration,
 }
 
 impl Attachment for PlanView {
     fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
-        let (engine, state) = (agent.engine.clone(), agent.state.clone());
-        *self.collected.program.lock() = Some(state.clone());
+        let engine = agent.engine.clone();
+        *self.collected.program.lock() = Some(agent.state.clone());
         agent.runtime.spawn(async move {
-            tokio::select! {
-                () = self.collected.unresponsive.notified() => tokio::time::sleep(LEFT_FOR_OTHERS).await,
-                () = first_values_are_late(&state, self.timeout) => {}
-            }
+            self.collected.unresponsive.notified().await;
+            tokio::time::sleep(LEFT_FOR_OTHERS).await;
             engine.stop(StopStage::Interrupt, true);
         });
         Ok(Attached::EndsWithEngine)
-    }
-}
-
-/// Returns if there is no graph when the time is over, and never if there is one.
-async fn first_values_are_late(state: &ProgramState, timeout: Duration) {
-    tokio::time::sleep(timeout).await;
-    if state.get().accepted.is_some() {
-        std::future::pending::<()>().await;
     }
 }
 
@@ -248,17 +245,21 @@ fn finish(
     output: &Output,
 ) -> Result<Plan, Failure> {
     let state = collected.program.lock().take();
-    let accepted = state.and_then(|state| state.get().accepted).ok_or_else(|| {
-        let seconds = request.timeout.as_secs_f64();
-        Failure::wrong(format!(
-            "a source of the program has given no value within {seconds} s"
-        ))
-        .hint("`--timeout S` waits longer")
-    })?;
+    let state = state.map(|state| state.get());
+    let unknown = state
+        .as_ref()
+        .map(|state| state.unknown.clone())
+        .unwrap_or_default();
+    let accepted = state
+        .and_then(|state| state.accepted)
+        .ok_or_else(|| Failure::wrong("the program has given no graph"))?;
     let input = &request.input;
     let root = root_of(&input.argument);
     let builder = std::mem::take(&mut *collected.builder.lock());
     let (mut rows, mut summary) = builder.rows(|id| known(id, &accepted, &root));
+    add_unchecked(&accepted, &mut rows, &mut summary, |id| {
+        known(id, &accepted, &root).place
+    });
     // A temporary directory has no agent, and no name in the plan.
     let state_dir = match request.state_directory().temporary {
         true => None,
@@ -270,6 +271,9 @@ fn finish(
         summary.let_go += 1;
         rows.push(row);
     }
+    let place = |span| place_of(span, &accepted, &root);
+    unknown::add_rows(&unknown, &mut rows, &mut summary, place);
+    unknown::warn(&unknown, output, place);
     let fails = summary.fails() || lacks_collected;
     let exit_code = match (fails, summary.has_changes()) {
         (true, _) => exit_code::WRONG,
@@ -288,6 +292,7 @@ fn finish(
             inputs: input.inputs.clone(),
             facts: request.facts.as_ref().map(|facts| facts.display().to_string()),
             no_python: input.no_python,
+            commands: request.runs_commands,
         },
         complete: !fails && summary.unknown == 0,
         summary,
@@ -356,6 +361,25 @@ pub(in crate::commands) fn input_of(plan: &Plan) -> ProgramInput {
     }
 }
 
+/// Adds rows for resources that the run did not reach, so that the plan does not look complete.
+fn add_unchecked(
+    accepted: &Accepted,
+    rows: &mut Vec<Row>,
+    summary: &mut Summary,
+    place: impl Fn(&ResourceId) -> Option<Place>,
+) {
+    let known: FxHashSet<ResourceId> = rows.iter().map(Row::id).collect();
+    let missing = accepted.graph.resources.keys().filter(|id| !known.contains(*id));
+    let missing: Vec<Row> = missing
+        .map(|id| Row {
+            why: Some("not checked: the plan ended before".to_owned()),
+            ..Row::new(id, Action::Blocked, place(id))
+        })
+        .collect();
+    summary.blocked += missing.len();
+    rows.extend(missing);
+}
+
 /// Looks a resource up in the program.
 fn known(id: &ResourceId, accepted: &Accepted, root: &Path) -> Known {
     let graph = &accepted.graph;
@@ -365,20 +389,23 @@ fn known(id: &ResourceId, accepted: &Accepted, root: &Path) -> Known {
             ..Known::default()
         };
     };
-    let place = accepted.places.place(resource.span).map(|(file, position)| {
-        let below = Path::new(file).strip_prefix(root).ok();
-        let file = below.map_or_else(|| file.to_owned(), |below| below.display().to_string());
-        Place {
-            file: file.into(),
-            line: position.line,
-            column: position.column,
-        }
-    });
     Known {
-        place,
+        place: place_of(resource.span, accepted, root),
         is_off: resource.meta.noop,
         is_hidden: false,
     }
+}
+
+/// A place in the texts of a program.
+fn place_of(span: Span, accepted: &Accepted, root: &Path) -> Option<Place> {
+    let (file, position) = accepted.places.place(span)?;
+    let below = Path::new(file).strip_prefix(root).ok();
+    let file = below.map_or_else(|| file.to_owned(), |below| below.display().to_string());
+    Some(Place {
+        file: file.into(),
+        line: position.line,
+        column: position.column,
+    })
 }
 
 /// The directory of a program, below which its files are named.

@@ -6,6 +6,7 @@ use setpoint_host::processes::{Exit, Finished};
 use super::Exec;
 use super::cache::{self, Cache};
 use super::command::{CommandLine, Run};
+use crate::enclosing;
 
 /// Whether the command runs, and why.
 pub(super) enum Verdict {
@@ -126,7 +127,11 @@ impl Exec {
             reasons.push("`nifcmd` failed");
         }
         if let Some(path) = &*self.creates {
-            if cache::exists(path.clone()).await? {
+            let mut exists = cache::exists(path.clone()).await?;
+            for created in enclosing::file_or_directory(path) {
+                exists = apply.will_exist(&created, exists, || format!("runs if {path} is missing then"));
+            }
+            if exists {
                 return Ok(Verdict::Skip(Skip {
                     reason: "what it `creates` is there",
                     guard: None,

@@ -418,6 +418,7 @@ impl<'r, 'a> Run<'r, 'a> {
     async fn copy(&mut self) -> Result<(), Failure> {
         let source_path = path::absolute(self.file.source.as_bytes())
             .map_err(|error| Failure::new("use the source").because(error))?;
+        enclosing::reads(self.apply, &source_path);
         let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&source_path)?.follow()?.open()?) };
         let mut source = open()?;
         let mode = source.stat().mode & 0o777 & !umask();
@@ -661,7 +662,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// All fragments, one after the other, and whether everybody may read each.
-    fn fragments(&self) -> Result<(Text, bool), Failure> {
+    fn fragments(&mut self) -> Result<(Text, bool), Failure> {
         let mut all = Vec::new();
         let mut are_public = true;
         let mut take = |file: Result<Entry, FileError>| -> Result<(), Failure> {
@@ -672,6 +673,7 @@ impl<'r, 'a> Run<'r, 'a> {
         };
         for fragment in &self.file.fragments {
             self.apply.cancellation().check("read the fragments")?;
+            enclosing::reads(self.apply, fragment);
             if !fragment.names_directory() {
                 take(Entry::at(fragment)?.follow())?;
                 continue;

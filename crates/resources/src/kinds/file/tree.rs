@@ -14,6 +14,7 @@ use setpoint_host::files::{
 
 use super::path;
 use super::run::{Progress, READ_BY_OTHERS, Run, describe, extent, size_alone, source_fingerprint};
+use crate::enclosing;
 use crate::sorts::{EDITED_FILE, FILE};
 
 /// Trees that are deeper are refused: each level costs descriptors.
@@ -60,6 +61,7 @@ impl Run<'_, '_> {
         } else {
             let path = path::absolute(self.file.source.as_bytes())
                 .map_err(|error| Failure::new("use the source").because(error))?;
+            enclosing::reads(self.apply, &path);
             Some(Arc::new(Directory::open(&path)?))
         };
         if self.progress == Progress::Pending {

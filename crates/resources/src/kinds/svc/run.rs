@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use setpoint_engine::{Apply, Attempting, Effect, Failure, Level};
+use setpoint_engine::{Apply, Attempting, Effect, Failure, Level, Resource as _, WantedOrder};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitFileChanges, UnitName};
 use tokio::task::block_in_place;
 
@@ -66,7 +66,11 @@ impl Run<'_, '_> {
     fn not_found(&mut self) -> Result<(), Failure> {
         let running = *self.svc.state == Some(State::Running);
         let enabled = *self.svc.startup == Some(Startup::Enabled);
-        if (running || enabled) && self.apply.may_repair() {
+        let fails = match self.apply.is_plan() {
+            true => !self.is_foreseen(),
+            false => self.apply.may_repair(),
+        };
+        if (running || enabled) && fails {
             let directory = if self.svc.session {
                 "`~/.config/systemd/user` for one"
             } else {
@@ -82,6 +86,15 @@ impl Run<'_, '_> {
             let _ = self.apply.drift("state", "not found", "running");
         }
         Ok(())
+    }
+
+    /// Whether an earlier resource creates a file of the unit, or may.
+    fn is_foreseen(&mut self) -> bool {
+        let wanted = self.svc.wanted().into_iter();
+        let first = wanted.filter(|wanted| wanted.order == WantedOrder::FoundFirst);
+        let what = format!("the unit {}", self.name);
+        let mut files = first.flat_map(|wanted| wanted.identities);
+        files.any(|file| self.apply.foresees(&file, what.as_str()))
     }
 
     async fn unmask(&mut self) -> Result<(), Failure> {
