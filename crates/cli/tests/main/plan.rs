@@ -52,6 +52,7 @@ fn the_page_shows_what_the_commands_print() {
         unknown_values();
         values_of_the_program();
         many_files();
+        upgrade();
         failures();
         stale();
     });
@@ -130,6 +131,39 @@ fn many_files() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     let shown = first.stdout.replace("$DIR/main.mcl", "main.mcl");
     the_page_shows(PAGE, "many", "setpoint plan main.mcl", &shown);
+}
+
+fn upgrade() {
+    let place = Hermetic::new();
+    let new = program_of_the_page("reload app");
+    let old = new
+        .replace("hullo", "hello")
+        .replace("threads = 8", "threads = 4")
+        .replace("purge => true", "purge => false");
+    let old = format!(
+        "{old}file \"/srv/issue\" {{\n\tcontent => \"new\\n\",\n\tMeta:reverse => true,\n}}\nfile \"/srv/gone\" {{ content => \"\", }}\n"
+    );
+    shell("mkdir -p /srv/app.d/vendor; echo old > /srv/issue; touch /srv/app.d/old.conf /srv/app.d/vendor/a");
+    let old = place.write("old.mcl", old).display().to_string();
+    let mut engine = Engine::start(&place, &[&old]);
+    engine.repaired("file", "/srv/issue");
+    engine.event("convergence", |event| event["event"] == "converged");
+    let new = place.write("main.mcl", new).display().to_string();
+    let state = place.path("prefix").display().to_string();
+    let planned = place.run(
+        BINARY,
+        &["plan", "--hostname", "web-1", "--state-dir", &state, &new],
+    );
+    assert_eq!(planned.code, 0, "{}", planned.stderr);
+    let (head, rest) = planned.stdout.split_once("process ").expect("it names the agent");
+    let (_, rest) = rest.split_once(' ').expect("a number");
+    let shown = format!("{head}process 156 {rest}");
+    let shown = shown
+        .replace("$DIR/old.mcl", "/etc/setpoint/main.mcl")
+        .replace("$DIR/main.mcl", "main.mcl");
+    the_page_shows(PAGE, "upgrade", "setpoint plan main.mcl", &shown);
+    assert_eq!(shell("cat /srv/motd /srv/issue"), "hello\nnew");
+    engine.stop();
 }
 
 fn failures() {

@@ -24,21 +24,21 @@ pub(super) struct Script {
     options: Entry,
 }
 
-/// What holds for a script.
+/// The options of a script.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ScriptOptions {
-    /// Where it goes when it has run, instead of where all go.
+    /// The directory for it after its run, instead of the one for all scripts.
     pub(super) done_directory: Option<AbsolutePath>,
     /// Whether it stays if it fails.
     pub(super) keep_on_fail: bool,
-    /// Whether what it says is not logged.
+    /// Whether its output is not logged.
     pub(super) no_log: bool,
 }
 
-/// How a script is taken away that has run.
+/// The removal of a script after its run.
 pub(super) struct Leave<'a> {
     script: &'a Script,
-    /// Where it goes; none if it is removed.
+    /// The path that it is moved to. None if it is deleted.
     done: Option<AbsolutePath>,
 }
 

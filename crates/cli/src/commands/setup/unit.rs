@@ -103,12 +103,12 @@ pub(super) struct Unit {
     text: String,
 }
 
-/// What lies in the place of a unit.
+/// A file at the path of a unit.
 enum Found {
     Nothing,
-    /// What would be written.
+    /// The text that the command writes.
     Same,
-    /// What was written by such a command, with other options or by another version.
+    /// A text of the command with other options, or of another version.
     Ours,
     /// Somebody else's.
     Foreign(Vec<u8>),
@@ -207,7 +207,10 @@ impl Unit {
         })
     }
 
-    /// What is in its place. What can be in the place of no unit, and what may not be replaced, is refused.
+    /// The file at its path.
+    ///
+    /// # Errors
+    /// When it cannot be a unit, or must not be replaced.
     fn look(&self, actions: &Actions) -> Result<Found, Failure> {
         let path = &self.path;
         let failed = |error| Failure::wrong(format!("failed to look at {path}")).because(error);
