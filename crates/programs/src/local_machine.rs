@@ -94,7 +94,10 @@ impl LocalMachine {
                 Presence::Onlooker => values.reading(),
             }),
             log: None,
-            running_files: RunningFiles::default(),
+            running_files: RunningFiles::with_copies(format!(
+                "{}/local/vardir/directory",
+                prefix.as_path().display()
+            )),
             world,
             hostname: hostname.to_owned(),
             prefix,

@@ -3,6 +3,7 @@
 use setpoint_engine::{Apply, Identity, Wanted, WantedOrder, WantedReach};
 use setpoint_host::files::AbsolutePath;
 
+use crate::ProgramFiles;
 use crate::sorts::{FILE, MOUNT_POINT, UNMOUNTED};
 
 /// The identity of a path: a file, or with a slash at its end a directory.
@@ -18,9 +19,15 @@ pub(crate) fn file_or_directory(path: &AbsolutePath) -> [Identity; 2] {
     [FILE.identity(file), FILE.identity([file, b"/"].concat())]
 }
 
-/// The run depends on the contents of a path (see [`Apply::reads`]).
-pub(crate) fn reads(apply: &mut Apply<'_>, path: &AbsolutePath) {
+/// The run depends on the contents of a path (see [`Apply::reads`]). Answers the path to read: in a plan, the original of a copy that
+/// the run would make of a file of the program.
+pub(crate) fn reads(apply: &mut Apply<'_>, path: &AbsolutePath) -> AbsolutePath {
     apply.reads(&file(path), &path.to_string());
+    let files = apply
+        .is_plan()
+        .then(|| apply.handle().extension::<ProgramFiles>().ok());
+    let original = files.flatten().and_then(|files| files.original(path));
+    original.unwrap_or_else(|| path.clone())
 }
 
 /// The edge from the nearest resource above a path.

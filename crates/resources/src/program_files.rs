@@ -31,12 +31,43 @@ pub struct ProgramFiles(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
+    /// The directory of the copies that `deploy.directory` makes.
+    copies: String,
     files: Option<Arc<[ProgramFile]>>,
     followers: BTreeMap<u64, Arc<dyn Fn() + Send + Sync>>,
     next: u64,
 }
 
 impl ProgramFiles {
+    /// Of a machine on which `deploy.directory` copies files of the program below this directory.
+    #[must_use]
+    pub fn with_copies(directory: String) -> ProgramFiles {
+        let files = ProgramFiles::default();
+        files.0.lock().copies = directory;
+        files
+    }
+
+    /// The file or directory of the program whose copy a path names. A plan makes no copies, and reads the original.
+    #[must_use]
+    pub(crate) fn original(&self, path: &AbsolutePath) -> Option<AbsolutePath> {
+        let known = self.0.lock();
+        let path = path.as_path().to_str()?;
+        let inside = path
+            .strip_prefix(&known.copies)
+            .filter(|inside| inside.starts_with('/'))?;
+        let files = known.files.as_ref()?;
+        files.iter().find_map(|file| {
+            let ProgramFileContent::At(real) = &file.content else {
+                return None;
+            };
+            let rest = file.path.strip_prefix(inside)?;
+            match inside.ends_with('/') || rest.is_empty() {
+                true => AbsolutePath::new(real.as_path().to_str()?.strip_suffix(rest)?).ok(),
+                false => None,
+            }
+        })
+    }
+
     /// Those of the program that runs; none if what runs came without.
     #[must_use]
     pub fn current(&self) -> Option<Arc<[ProgramFile]>> {

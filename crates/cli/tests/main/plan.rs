@@ -286,6 +286,39 @@ fn the_run_does_what_the_plan_says() {
     }
 }
 
+/// Copies of `deploy.directory` are made by the run only, so a plan reads the originals.
+#[test]
+fn a_plan_reads_files_of_the_program_that_the_run_copies() {
+    let place = Hermetic::new();
+    let target = place.path("target").display().to_string();
+    std::fs::create_dir(&target).unwrap();
+    place.write("program/files/one", "one\n");
+    place.write("program/files/below/two", "two\n");
+    place.write("program/metadata.yaml", "main: main.mcl\nfiles: files/\n");
+    let program = format!(
+        "import \"deploy\"\n$d = deploy.directory(\"/files/\")\n\
+         file \"{target}/one\" {{ state => \"exists\", source => $d + \"one\", }}\n\
+         file \"{target}/tree/\" {{ state => \"exists\", source => $d, recurse => true, }}\n\
+         file \"{target}/both\" {{ state => \"exists\", fragments => [$d + \"one\", $d + \"below/two\",], }}\n"
+    );
+    place.write("program/main.mcl", program);
+    let directory = format!("{}/", place.path("program").display());
+    for start in [
+        "true",
+        "echo three >> program/files/one",
+        "echo four >> program/files/below/two",
+    ] {
+        shell(&format!("cd {}; {start}", place.path("").display()));
+        let planned = json(&plan(&place, &["--json", &directory]));
+        let run = setpoint(
+            &place,
+            &["run", "--once", "--json", "--hostname", "web-1", &directory],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_same(&planned, &run, start);
+    }
+}
+
 /// Compares the fields of a plan with the drift that a run found.
 #[track_caller]
 fn assert_same(planned: &Json, run: &Finished, what: &str) {

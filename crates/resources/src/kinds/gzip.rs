@@ -114,7 +114,7 @@ impl Resource for Gzip {
         let input = match &*self.input {
             Some(input) => {
                 let attempted = "read what is compressed";
-                enclosing::reads(apply, input);
+                let input = &enclosing::reads(apply, input);
                 let entry = Entry::at(input).and_then(|entry| entry.follow());
                 let open = entry
                     .and_then(|entry| entry.open())

@@ -90,10 +90,9 @@ impl Resource for Tar {
             .path()
             .map_err(|why| Failure::new("use the path").because(why))?;
         let format = Format::of(self.format).unwrap_or_default();
-        self.inputs
-            .iter()
-            .for_each(|input| enclosing::reads(apply, input));
-        let members = members(&self.inputs, apply)?;
+        let inputs = self.inputs.iter().map(|input| enclosing::reads(apply, input));
+        let inputs: Vec<AbsolutePath> = inputs.collect();
+        let members = members(&inputs, apply)?;
         for name in members.twice() {
             let name = String::from_utf8_lossy(name);
             apply.log(

@@ -418,8 +418,8 @@ impl<'r, 'a> Run<'r, 'a> {
     async fn copy(&mut self) -> Result<(), Failure> {
         let source_path = path::absolute(self.file.source.as_bytes())
             .map_err(|error| Failure::new("use the source").because(error))?;
-        enclosing::reads(self.apply, &source_path);
-        let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&source_path)?.follow()?.open()?) };
+        let origin = enclosing::reads(self.apply, &source_path);
+        let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&origin)?.follow()?.open()?) };
         let mut source = open()?;
         let mode = source.stat().mode & 0o777 & !umask();
         let fingerprint = source_fingerprint(source.stat());
@@ -673,7 +673,7 @@ impl<'r, 'a> Run<'r, 'a> {
         };
         for fragment in &self.file.fragments {
             self.apply.cancellation().check("read the fragments")?;
-            enclosing::reads(self.apply, fragment);
+            let fragment = &enclosing::reads(self.apply, fragment);
             if !fragment.names_directory() {
                 take(Entry::at(fragment)?.follow())?;
                 continue;

@@ -61,7 +61,7 @@ impl Run<'_, '_> {
         } else {
             let path = path::absolute(self.file.source.as_bytes())
                 .map_err(|error| Failure::new("use the source").because(error))?;
-            enclosing::reads(self.apply, &path);
+            let path = enclosing::reads(self.apply, &path);
             Some(Arc::new(Directory::open(&path)?))
         };
         if self.progress == Progress::Pending {
