@@ -92,7 +92,7 @@ fn three_times(name: &str, text: &str, tally: &mut Tally) {
     }
 }
 
-/// Somebody changes a file.
+/// Changes a file, as another process would.
 fn damage(at: usize, file: &str) {
     let path = Path::new(file);
     let is_own = ["/srv/", "/etc/", "/tmp/", "/var/"]

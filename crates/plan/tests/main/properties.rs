@@ -11,7 +11,7 @@ use crate::play::{Deeds, Played, Stage};
 use crate::programs::{Program, programs};
 
 /// The number of programs; `SETPOINT_PLANNED_PROGRAMS` says otherwise.
-const PROGRAMS: u32 = 2_000;
+const PROGRAMS: u32 = 1_000;
 
 #[test]
 fn a_plan_says_what_the_run_does() {
