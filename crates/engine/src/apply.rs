@@ -31,7 +31,7 @@ pub struct RunInput<'a> {
     pub refresh: &'a [ResourceId],
     /// All parameters that are received.
     pub received: &'a [Received],
-    /// What members receive, sorted by their identity; those that receive nothing are not in it.
+    /// The parameters that members receive, sorted by identity. Members that receive nothing are left out.
     pub members: &'a [MemberRequest],
     /// The signal to stop.
     pub cancellation: &'a Cancellation,
@@ -61,7 +61,7 @@ pub trait Observer: Send + Sync {
 pub struct Outcome {
     /// The drift found, in order. Empty: *ok*.
     pub drifts: Vec<Drift>,
-    /// What was published, if anything.
+    /// The published values, if there are some.
     pub sent: Option<Sent>,
     /// What members published.
     pub sent_by_members: Vec<(ResourceId, Sent)>,

@@ -13,7 +13,7 @@ use crate::words::{label, shown};
 pub struct Saved {
     /// The plan.
     pub plan: Plan,
-    /// The line of the plan, as it was signed.
+    /// The line of the plan, which the signature covers.
     pub signed: String,
     /// The signature, in the form of `ssh-keygen -Y sign`.
     pub signature: Option<String>,
