@@ -16,7 +16,7 @@ pub struct Builder {
     resources: FxHashMap<ResourceId, Resource>,
     /// The members of groups.
     members: FxHashMap<ResourceId, Vec<ResourceId>>,
-    /// How many runs have ended.
+    /// The number of runs that have ended.
     runs: usize,
     is_stopping: bool,
 }
@@ -43,7 +43,7 @@ struct Resource {
     foreseen: Forecast,
 }
 
-/// How the last run of a resource ended.
+/// The end of the last run of a resource.
 #[derive(Debug, Default)]
 enum End {
     /// It has not run.

@@ -12,7 +12,7 @@ pub(crate) struct Things {
     pub(crate) packages: BTreeSet<&'static str>,
     /// Services that run, with the contents of their unit when they were started.
     pub(crate) services: BTreeMap<&'static str, String>,
-    /// How often each command ran.
+    /// The number of runs of each command.
     pub(crate) ran: BTreeMap<String, u32>,
 }
 
