@@ -20,7 +20,7 @@ use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
 use setpoint_programs::report::Reporter;
-use setpoint_programs::{Assembly, Leave};
+use setpoint_programs::{Assembly, SourceAccess};
 use setpoint_resources::{Endpoints, Joining};
 use setpoint_world::{EtcdStore, Store};
 use tokio::runtime::Runtime;
@@ -72,9 +72,9 @@ pub struct AgentOptions {
     pub store: Option<EtcdStore>,
     /// The options of a cluster member. They need a store.
     pub cluster: Option<ClusterOptions>,
-    /// The leave that the program's sources have to change the machine. With less than all of it, the agent changes no shared data
-    /// either; a cluster member does in any case.
-    pub leave: Leave,
+    /// The access of the program's sources to the machine. If they may not change it, the agent changes no shared data either. A cluster
+    /// member does in any case.
+    pub access: SourceAccess,
     /// It ends when all is right, and so waits for no store that is away.
     pub ends_soon: bool,
     /// Whether the kernel's limits for watching files may be raised.
@@ -96,7 +96,7 @@ pub struct AgentOptions {
 impl AgentOptions {
     /// Whether the agent changes nothing.
     fn only_looks(&self) -> bool {
-        self.leave != Leave::Change
+        self.access != SourceAccess::Change
     }
 }
 
@@ -178,7 +178,7 @@ impl Agent {
             reporter: self.reporter.clone(),
             state: handle.state.clone(),
             follow: options.follow_values,
-            leave: options.leave,
+            access: options.access,
             first_values_within: options.first_values_within,
         };
         let (assembly, watch) = (options.assembly.clone(), options.watch_program);

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use setpoint_engine::Engine;
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::local_machine::LocalMachine;
 use setpoint_programs::report::Reporter;
 
@@ -23,8 +23,8 @@ pub(crate) struct Surroundings {
     pub(crate) follow: bool,
     /// The time that sources have for their first values; without it, as long as they take.
     pub(crate) first_values_within: Option<Duration>,
-    /// The leave of the program's sources to change the machine.
-    pub(crate) leave: Leave,
+    /// The access of the program's sources to the machine.
+    pub(crate) access: SourceAccess,
     /// Whether the newest graph lacks resources of other hosts that cannot be collected.
     pub(crate) lacks_collected: Arc<AtomicBool>,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use setpoint_engine::{Additions, Preparation, additions};
 use setpoint_graph::{DesiredGraph, Finding, ResourceId, UnknownPart};
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::first_graph;
@@ -53,7 +53,7 @@ pub(crate) fn desired(
     let language = program.language;
     let capabilities = machine.capabilities(
         compilation.program_files(machine.state_of_programs())?,
-        Leave::Read,
+        SourceAccess::Read,
     )?;
     let Evaluating { timeout, pure, .. } = evaluating;
     let first = first_graph(program, capabilities, &compilation.models, timeout, pure);

@@ -92,6 +92,8 @@ pub struct Apply<'a> {
     head: &'a ResourceId,
     /// The planned world, in a plan.
     foresight: Option<&'a Foresight>,
+    /// Whether a run with repairs would leave the resource alone, too (`Meta:noop`).
+    is_off: bool,
     /// The permitted repairs; none permits all.
     permits: Option<&'a Permits>,
     schema: Option<&'static KindSchema>,
@@ -122,6 +124,7 @@ impl<'a> Apply<'a> {
         Apply {
             head: input.handle.id(),
             foresight: None,
+            is_off: false,
             permits: None,
             input,
             member: None,
@@ -143,10 +146,11 @@ impl<'a> Apply<'a> {
         self
     }
 
-    /// Nothing is repaired, and this is known of what earlier resources would create.
+    /// Nothing is repaired, and this is known of earlier resources. `is_off`: a run with repairs would leave this one alone, too.
     #[must_use]
-    pub(crate) fn foreseeing(mut self, foresight: Option<&'a Foresight>) -> Apply<'a> {
+    pub(crate) fn foreseeing(mut self, foresight: Option<&'a Foresight>, is_off: bool) -> Apply<'a> {
         self.foresight = foresight;
+        self.is_off = is_off;
         self
     }
 
@@ -567,6 +571,12 @@ impl<'a> Apply<'a> {
         self.foresight.is_some()
     }
 
+    /// Whether nothing is repaired now, and the run that a plan foresees would repair this resource.
+    #[must_use]
+    pub fn would_repair(&self) -> bool {
+        self.is_plan() && !self.is_off
+    }
+
     /// Whether something that was not found will be there when this resource runs, because an earlier one creates it. Only where
     /// nothing is repaired; a run that repairs comes after what it needs.
     pub fn foresees(&mut self, identity: &Identity, what: impl Into<String>) -> bool {
@@ -700,6 +710,7 @@ impl<'a> Apply<'a> {
         part.member = Some(id);
         part.head = self.head;
         part.foresight = self.foresight;
+        part.is_off = self.is_off || noop;
         part.permits = self.permits;
         part.batch = self.batch;
         part.writer = self.writer.clone();

@@ -66,9 +66,6 @@ pub struct PossibleResource {
     pub on: &'static str,
 }
 
-/// So many resources of one block are listed.
-const MOST_POSSIBLE: usize = 1_000;
-
 impl Program {
     /// The resources that the statement at a place may hold, an `if` or a loop, in the order of the text. Each statement counts once.
     #[must_use]
@@ -102,9 +99,6 @@ impl Program {
                     span: node.span,
                     on,
                 }));
-                if found.len() >= MOST_POSSIBLE {
-                    return found;
-                }
             }
         }
         found.sort_by_key(|resource| resource.span);

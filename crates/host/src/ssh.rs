@@ -14,9 +14,11 @@
 //! | `commands` | commands on the other host |
 //! | `forwarding` | ports there that lead here |
 //! | `signatures` | signatures of texts |
+//! | `bounded_text` | text files up to a limit |
 //! | `stream` | what goes through, and how it is cut |
 
 mod address;
+mod bounded_text;
 mod commands;
 mod forwarding;
 mod host_keys;
@@ -48,7 +50,7 @@ pub use known_hosts::{KnownKey, known_keys};
 use login::NotIn;
 use passwords::Search;
 pub use passwords::{Asking, Passwords};
-pub use signatures::{SignatureError, Signers, sign};
+pub use signatures::{Signers, sign};
 use stream::CutStream;
 pub use stream::SshTunnel;
 

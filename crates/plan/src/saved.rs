@@ -1,7 +1,7 @@
 //! Saved plans: their permits, and their differences to the machine now.
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use setpoint_engine::{FoundField, Permit, Permits, PermittedField};
 use setpoint_graph::ResourceId;
 
@@ -20,17 +20,15 @@ pub struct Saved {
 }
 
 /// The line after the plan.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct SignatureLine {
     signature: String,
 }
 
 /// The second line of a plan file: its signature.
-///
-/// # Errors
-/// Never: text is always valid JSON.
-pub fn signature_line(signature: String) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&SignatureLine { signature })
+#[must_use]
+pub fn signature_line(signature: &str) -> String {
+    format!("{}\n", serde_json::json!({ "signature": signature }))
 }
 
 /// Reads a plan from the text of its file.

@@ -34,7 +34,7 @@ use bus::SystemBus;
 use clock::RealClock;
 use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
-pub use effects::{Leave, RealEffects};
+pub use effects::{RealEffects, SourceAccess};
 pub use endpoints::EtcdEndpoints;
 use facts::RealFacts;
 pub use facts::system_hostname;
@@ -62,7 +62,7 @@ pub struct RealCapabilities {
     facts: RealFacts,
     network: RealNetwork,
     deploy: Arc<ProgramFiles>,
-    leave: Leave,
+    access: SourceAccess,
     effects: Option<RealEffects>,
     values: Option<Arc<dyn Values>>,
     world: Option<Arc<dyn WorldReader>>,
@@ -92,7 +92,7 @@ impl RealCapabilities {
             ),
             network: RealNetwork::new(kernel),
             deploy,
-            leave: Leave::Read,
+            access: SourceAccess::Read,
             effects: None,
             values: None,
             world: None,
@@ -101,10 +101,10 @@ impl RealCapabilities {
         })
     }
 
-    /// With this leave to change the machine.
+    /// With a way to change the machine, as far as this access goes.
     #[must_use]
-    pub fn with_effects(mut self, effects: RealEffects, leave: Leave) -> RealCapabilities {
-        self.leave = leave;
+    pub fn with_effects(mut self, effects: RealEffects, access: SourceAccess) -> RealCapabilities {
+        self.access = access;
         self.effects = Some(effects);
         self
     }
@@ -160,10 +160,10 @@ impl Capabilities for RealCapabilities {
     }
 
     fn files(&self) -> &dyn Files {
-        // Without leave to change the machine nothing is copied to it.
-        match self.leave {
-            Leave::Change => &self.files.files,
-            Leave::Read | Leave::RunCommands => &self.files,
+        // Sources that may not change the machine copy nothing to it.
+        match self.access {
+            SourceAccess::Change => &self.files.files,
+            SourceAccess::Read | SourceAccess::RunCommands => &self.files,
         }
     }
 
@@ -180,12 +180,18 @@ impl Capabilities for RealCapabilities {
     }
 
     fn effects(&self) -> Option<&dyn Effects> {
-        let effects = self.effects.as_ref().filter(|_| self.leave == Leave::Change);
+        let effects = self
+            .effects
+            .as_ref()
+            .filter(|_| self.access == SourceAccess::Change);
         effects.map(|effects| effects as &dyn Effects)
     }
 
     fn commands(&self) -> Option<&dyn Commands> {
-        let effects = self.effects.as_ref().filter(|_| self.leave != Leave::Read);
+        let effects = self
+            .effects
+            .as_ref()
+            .filter(|_| self.access != SourceAccess::Read);
         effects.map(|effects| effects as &dyn Commands)
     }
 

@@ -34,5 +34,7 @@ pub mod report;
 mod yaml;
 
 pub use assembly::Assembly;
-pub use capabilities::{Leave, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld};
+pub use capabilities::{
+    ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld, SourceAccess,
+};
 pub use directory_loader::DirectoryLoader;

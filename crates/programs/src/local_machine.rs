@@ -11,7 +11,8 @@ use setpoint_value::{Capabilities, FunctionLog};
 use setpoint_world::Store;
 
 use crate::capabilities::{
-    Leave, ProgramFiles, RealCapabilities, RealEffects, SharedWorld, WhileAway, World, store_of_one_machine,
+    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, SourceAccess, WhileAway, World,
+    store_of_one_machine,
 };
 use crate::command_path::command_path;
 use crate::failure::Failure;
@@ -142,14 +143,18 @@ impl LocalMachine {
     ///
     /// # Errors
     /// When the system gives no threads.
-    pub fn capabilities(&self, files: ProgramFiles, leave: Leave) -> Result<Arc<dyn Capabilities>, Failure> {
+    pub fn capabilities(
+        &self,
+        files: ProgramFiles,
+        access: SourceAccess,
+    ) -> Result<Arc<dyn Capabilities>, Failure> {
         let effects = RealEffects::new(self.host.clone(), self.reporter.clone());
         let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
             .map_err(|error| Failure::io("start the clock", &error))?
             .with_values(self.values.clone())
             .with_world(self.world.clone())
             .with_log(self.log.clone())
-            .with_effects(effects, leave);
+            .with_effects(effects, access);
         Ok(Arc::new(capabilities))
     }
 }

@@ -88,12 +88,12 @@ impl LocalValues {
     /// # Errors
     /// When it changes again and again, because it depends on itself.
     pub fn foresee(&self, key: &str, value: Option<&Value>) -> Result<(), Failure> {
+        if self.get(key).as_ref() == value {
+            return Ok(());
+        }
         {
             let mut state = self.state.lock();
             let foreseen = state.foreseen.entry(key.to_owned()).or_default();
-            if foreseen.changes > 0 && foreseen.value.as_ref() == value {
-                return Ok(());
-            }
             foreseen.changes += 1;
             foreseen.value = value.cloned();
             if foreseen.changes > MOST_CHANGES {

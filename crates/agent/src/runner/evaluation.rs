@@ -19,7 +19,7 @@ use setpoint_engine::Submitted;
 use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_graph::{CollectProblem, DesiredGraph, Finding, Problem, UnknownWhat};
 use setpoint_host::sync::Mutex;
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposing;
 use setpoint_programs::languages::compilation::Compilation;
@@ -44,7 +44,7 @@ pub(super) struct Program {
     thread: Option<JoinHandle<()>>,
 }
 
-/// After this time it is said which first values are missing.
+/// After this time a message lists the first values that are missing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the end of everything waits for the call that is being computed to come to an end.
@@ -91,7 +91,7 @@ impl Program {
         let machine = &surroundings.machine;
         let files = compilation.program_files(machine.state_of_programs())?;
         let listed = files.listed(&compilation.sources).into();
-        let capabilities = machine.capabilities(files, surroundings.leave)?;
+        let capabilities = machine.capabilities(files, surroundings.access)?;
         let woken = Woken::default();
         let mut work = Work {
             number,
@@ -188,13 +188,9 @@ impl Work {
         )
         .stopped_by(self.stop.clone())
         .expanding(Arc::new(runnable.models.clone()));
-        let leave = self.surroundings.leave;
-        if leave != Leave::Change {
-            evaluator = evaluator.predicting(leave == Leave::RunCommands);
-        }
+        evaluator = self.surroundings.access.limit(evaluator);
         let limit = self.surroundings.first_values_within;
         let mut step = evaluator.step(&[]);
-        // After this time a message lists the missing values.
         let mut patience = Instant::now().checked_add(limit.unwrap_or(PATIENCE));
         loop {
             if self.stop.is_stopped() {
@@ -247,7 +243,7 @@ impl Work {
 
     /// Keeps the parts of a step that are not known, for who makes a plan.
     fn note_unknown(&self, step: &Step, program: &setpoint_flow::Program) {
-        if self.surroundings.leave == Leave::Change {
+        if self.surroundings.access == SourceAccess::Change {
             return;
         }
         let blocks = step.unknown.iter().filter(|part| part.what == UnknownWhat::Block);

@@ -106,7 +106,7 @@ impl ModelFrontend {
         let (ringing, engine) = (bell.clone(), surroundings.engine.clone());
         model.evaluate_programs(Evaluating {
             machine: surroundings.machine.clone(),
-            leave: surroundings.leave,
+            access: surroundings.access,
             wait: if ring.is_some() { FIRST_VALUES } else { ONLY_VALUES },
             ring: Arc::new(move || {
                 if let Some(sender) = &ring {

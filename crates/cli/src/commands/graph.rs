@@ -13,7 +13,7 @@ use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::{Preparation, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::included_programs::Evaluating as EvaluatingIncluded;
@@ -191,7 +191,7 @@ fn model_graph(
     if model.has_programs() && !arguments.pure {
         model.evaluate_programs(EvaluatingIncluded {
             machine: arguments.machine(session, &input.hostname)?,
-            leave: Leave::Read,
+            access: SourceAccess::Read,
             wait: arguments.timeout,
             ring: Arc::new(|| ()),
         });

@@ -14,7 +14,7 @@ use setpoint_agent::metrics::Metrics;
 use setpoint_agent::requests::Ended;
 use setpoint_agent::signals::Hangup;
 use setpoint_engine::{DebugSelection, EngineOptions};
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposed;
 use setpoint_programs::languages::compilation::ProgramSource;
@@ -334,9 +334,9 @@ fn keep(
         }),
         store,
         first_values_within: None,
-        leave: match arguments.noop {
-            true => Leave::RunCommands,
-            false => Leave::Change,
+        access: match arguments.noop {
+            true => SourceAccess::RunCommands,
+            false => SourceAccess::Change,
         },
         ends_soon: arguments.once,
         raise_watch_limits: !arguments.no_raise_limits,

@@ -489,6 +489,30 @@ fn what_is_damaged_or_of_others_is_refused() {
     }
 }
 
+/// A value that a resource would set is one for the program, if the run would set it; one that depends on itself never settles.
+#[test]
+fn a_plan_follows_values_as_far_as_a_run_sets_them() {
+    let place = Hermetic::new();
+    let read = "import \"value\"\n$v = value.get_bool(\"v\")\n";
+    let off = format!(
+        "{read}value \"v\" {{\n\tany => true,\n\tMeta:noop => true,\n}}\nif $v->ready {{\n\tnoop \"read\" {{}}\n}}\n"
+    );
+    let off = place.write("off.mcl", off).display().to_string();
+    let planned = plan(&place, &["--json", &off]);
+    assert_eq!(rows(&json(&planned)), ["value[v] off"], "{}", planned.stderr);
+    let flips = format!("{read}value \"v\" {{\n\tany => not $v->value,\n}}\n");
+    let flips = place.write("flips.mcl", flips).display().to_string();
+    let planned = plan(&place, &[&flips]);
+    assert_eq!(planned.code, 1, "{}", planned.stdout);
+    assert!(
+        planned
+            .stdout
+            .contains("it depends on itself, and changes each time"),
+        "{}",
+        planned.stdout
+    );
+}
+
 #[test]
 fn a_signed_plan_is_checked() {
     let place = Hermetic::new();
@@ -556,7 +580,7 @@ fn a_signed_plan_is_checked() {
             &signed,
             "the only option",
         ),
-        (at("missing"), &signed, "cannot read"),
+        (at("missing"), &signed, "there is no file"),
     ] {
         let refused = place.run(BINARY, &["apply", "--signers", &signers, plan]);
         assert_eq!(refused.code, 1);

@@ -558,7 +558,7 @@ async fn run_instance(
     let mut apply = Apply::new(input())
         .in_batch(&together)
         .written_by(writer)
-        .foreseeing(shared.foresight.as_ref())
+        .foreseeing(shared.foresight.as_ref(), run.cell.resource.meta.noop)
         .permitted(shared.permits.as_deref());
     // Made inside, so that a panic while it is made is caught too.
     let mut ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;

@@ -83,6 +83,10 @@ pub(super) fn leave_out(shared: &Shared, run: &Run, instance: &mut Instance) -> 
 /// Adds a difference for each parameter that has no value yet.
 pub(super) fn add_unknown(run: &Run, result: &mut RunResult) {
     for unknown in &run.request.unknown {
+        // A new resource would not have the default that stands in for it.
+        for drift in &mut result.drifts {
+            drift.attributes.retain(|(name, _)| *name != unknown.parameter);
+        }
         result.drifts.push(Drift {
             member: None,
             field: unknown.parameter.into(),

@@ -10,9 +10,9 @@ use russh::keys::{Algorithm, HashAlg, PublicKey};
 
 use super::SshAddress;
 use super::address::known_as;
-use super::identities::without_number;
+use super::bounded_text;
 use super::known_hosts::{KnownKey, known_keys};
-use crate::files::{AbsolutePath, Entry, FileError};
+use crate::files::AbsolutePath;
 use crate::users::own_home;
 
 /// The known hosts of the whole machine.
@@ -241,31 +241,12 @@ impl Expected {
 }
 
 fn text_of(file: &std::path::Path) -> Result<String, String> {
-    let failed = |error: FileError| {
-        let error = without_number(&error);
-        format!("the known hosts of SSH cannot be used: failed to {error}")
-    };
     let Ok(path) = AbsolutePath::new(file) else {
         return Ok(String::new());
     };
-    let found = Entry::at(&path).and_then(|entry| entry.follow());
-    let entry = match found {
-        Ok(entry) => entry,
-        Err(error) if error.is_not_found() => return Ok(String::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    match entry.stat().map_err(failed)? {
-        None => Ok(String::new()),
-        Some(stat) if stat.size > LONGEST => Err(format!(
-            "the known hosts of SSH cannot be used: {} is longer than {} MB",
-            file.display(),
-            LONGEST >> 20
-        )),
-        Some(_) => {
-            let bytes = entry.read().map_err(failed)?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
-        }
-    }
+    let text = bounded_text::text_of(&path, LONGEST);
+    let text = text.map_err(|why| format!("the known hosts of SSH cannot be used: {why}"))?;
+    Ok(text.unwrap_or_default())
 }
 
 /// How the files of a host's own keys are called.

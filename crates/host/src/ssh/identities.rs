@@ -141,7 +141,7 @@ impl fmt::Debug for Identities {
 }
 
 /// What a file that may be a key is.
-enum Found {
+pub(super) enum Found {
     Key(Arc<PrivateKey>),
     /// Its public half, where that can be read without the passphrase.
     Encrypted(Option<PublicKey>),
@@ -149,12 +149,15 @@ enum Found {
 }
 
 /// Reads a private key. What is wrong is told without anything of the file.
-fn read(path: &AbsolutePath) -> Result<Found, String> {
+pub(super) fn read(path: &AbsolutePath) -> Result<Found, String> {
     let failed = |error: FileError| format!("failed to {}", without_number(&error));
     let entry = Entry::at(path).and_then(|entry| entry.follow()).map_err(failed)?;
     let Some(stat) = entry.stat().map_err(failed)? else {
         return Ok(Found::Unusable("there is no such file".to_owned()));
     };
+    if stat.is_directory() {
+        return Ok(Found::Unusable("it is a directory".to_owned()));
+    }
     if stat.size > LONGEST {
         return Ok(Found::Unusable("it is too long for a key".to_owned()));
     }

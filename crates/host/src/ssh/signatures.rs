@@ -1,61 +1,32 @@
 //! SSH signatures of texts, in the form of `ssh-keygen -Y sign`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use russh::keys::ssh_key::{LineEnding, SshSig};
-use russh::keys::{HashAlg, PrivateKey, PublicKey};
+use russh::keys::{HashAlg, PublicKey};
 
-/// Why a text cannot be signed, or a signature is not accepted.
-#[derive(Debug, thiserror::Error)]
-pub enum SignatureError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A file holds no private key that can be used.
-    #[error("{} is not a private key of OpenSSH without a passphrase: {why}", path.display())]
-    NoKey {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        why: String,
-    },
-    /// A line of a file of signers cannot be used.
-    #[error("{}, line {line}: {why}", path.display())]
-    Signers {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The cause.
-        why: String,
-    },
-    /// The text is not signed by one of the signers.
-    #[error("{0}")]
-    Refused(&'static str),
-}
+use super::bounded_text::text_of;
+use super::identities::{self, Found};
+use crate::files::AbsolutePath;
+
+/// The longest file of signers.
+const LONGEST: u64 = 1 << 20;
 
 /// Signs a text with the private key in a file.
 ///
 /// # Errors
-/// When the file has no key that can be used.
-pub fn sign(key: &Path, namespace: &str, text: &[u8]) -> Result<String, SignatureError> {
-    let no_key = |why: String| SignatureError::NoKey {
-        path: key.to_owned(),
-        why,
+/// Why the key cannot be used, as a sentence.
+pub fn sign(key: &Path, namespace: &str, text: &[u8]) -> Result<String, String> {
+    let failed = |why: String| format!("{} cannot be used: {why}", key.display());
+    let secret = match identities::read(&absolute(key)?).map_err(failed)? {
+        Found::Key(secret) => secret,
+        Found::Encrypted(_) => return Err(failed("it has a passphrase".to_owned())),
+        Found::Unusable(why) => return Err(failed(why)),
     };
-    let secret = PrivateKey::from_openssh(read(key)?).map_err(|error| no_key(error.to_string()))?;
-    if secret.is_encrypted() {
-        return Err(no_key("it has a passphrase".to_owned()));
-    }
     let signature = secret
         .sign(namespace, HashAlg::Sha512, text)
         .and_then(|signature| signature.to_pem(LineEnding::LF));
-    signature.map_err(|error| no_key(error.to_string()))
+    signature.map_err(|error| failed(error.to_string()))
 }
 
 /// The keys whose signatures are accepted.
@@ -75,17 +46,15 @@ impl Signers {
     /// Reads the signers of a namespace from a file in the form of `ssh-keygen`: a name, options and a public key on each line.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line cannot be used.
-    pub fn read(path: &Path, namespace: &str) -> Result<Signers, SignatureError> {
-        let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    /// When the file cannot be read, or a line cannot be used, as a sentence.
+    pub fn read(path: &Path, namespace: &str) -> Result<Signers, String> {
+        let text = text_of(&absolute(path)?, LONGEST)?
+            .ok_or_else(|| format!("there is no file {}", path.display()))?;
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let mut signers = Vec::new();
         for (line, text) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-            let signer = signer(text, namespace).map_err(|why| SignatureError::Signers {
-                path: path.to_owned(),
-                line,
-                why,
-            })?;
+            let signer =
+                signer(text, namespace).map_err(|why| format!("{}, line {line}: {why}", path.display()))?;
             signers.extend(signer);
         }
         Ok(Signers(signers))
@@ -94,24 +63,19 @@ impl Signers {
     /// The name of the signer of a text.
     ///
     /// # Errors
-    /// When none of the signers has signed it.
-    pub fn verify(&self, namespace: &str, text: &[u8], signature: &str) -> Result<&str, SignatureError> {
-        let signature =
-            SshSig::from_pem(signature).map_err(|_| SignatureError::Refused("its signature is damaged"))?;
+    /// Why the signature is not accepted, as a sentence.
+    pub fn verify(&self, namespace: &str, text: &[u8], signature: &str) -> Result<&str, &'static str> {
+        let signature = SshSig::from_pem(signature).map_err(|_| "its signature is damaged")?;
         let mut of_key = self
             .0
             .iter()
             .filter(|signer| signer.key.key_data() == signature.public_key());
         let Some(signer) = of_key.next() else {
-            return Err(SignatureError::Refused(
-                "it is signed with another key than those in the file of signers",
-            ));
+            return Err("it is signed with another key than those in the file of signers");
         };
         match signer.key.verify(namespace, text, &signature) {
             Ok(()) => Ok(&signer.name),
-            Err(_) => Err(SignatureError::Refused(
-                "its contents differ from those that were signed",
-            )),
+            Err(_) => Err("its contents differ from those that were signed"),
         }
     }
 }
@@ -142,9 +106,7 @@ fn signer(line: &str, namespace: &str) -> Result<Option<Signer>, String> {
     }))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, SignatureError> {
-    std::fs::read(path).map_err(|source| SignatureError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
+fn absolute(path: &Path) -> Result<AbsolutePath, String> {
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    AbsolutePath::new(path).map_err(|error| error.to_string())
 }

@@ -1,7 +1,7 @@
 //! Runs of a program on a machine in memory, with the real engine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint_engine::machine::Options;
@@ -14,7 +14,6 @@ use setpoint_host::processes::Processes;
 use setpoint_host::users::Users;
 use setpoint_host::watch::WatchHub;
 use setpoint_plan::{Builder, Known, Row};
-use std::sync::Mutex;
 
 use crate::host::{Machine, Things};
 use crate::kinds::KINDS;
@@ -77,9 +76,8 @@ impl Stage {
     pub(crate) fn keep(&self, program: &Program, things: &Things, permits: Option<Permits>) -> Played {
         let deeds: Arc<Mutex<BTreeMap<ResourceId, Deeds>>> = Arc::default();
         let listener = deeds.clone();
-        let mut drift: BTreeMap<ResourceId, [Arc<str>; 3]> = BTreeMap::new();
         let things = self.run(program, things, permits, false, {
-            let drift = Mutex::new(std::mem::take(&mut drift));
+            let drift = Mutex::default();
             move |event| note(&listener, &mut drift.lock().unwrap(), event)
         });
         let deeds = std::mem::take(&mut *deeds.lock().unwrap());

@@ -35,8 +35,6 @@ pub(crate) struct Item {
     follows: BTreeSet<Thing>,
     /// The things that it is, for automatic edges.
     is: Option<Thing>,
-    /// Whether it can do more than its parameters say.
-    pub(crate) is_opaque: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -220,7 +218,7 @@ impl Item {
         let mut item = match kind {
             0..6 => Item::document(
                 path,
-                (has(0) && has(1)).then_some(()),
+                has(0) && has(1),
                 has(2).then_some(more % 4),
                 has(3).then_some(owner),
             ),
@@ -244,22 +242,16 @@ impl Item {
             writes: BTreeSet::new(),
             follows: BTreeSet::new(),
             is: None,
-            is_opaque: false,
         }
     }
 
-    fn document(
-        path: &'static str,
-        absent: Option<()>,
-        content: Option<u8>,
-        owner: Option<&'static str>,
-    ) -> Item {
+    fn document(path: &'static str, absent: bool, content: Option<u8>, owner: Option<&'static str>) -> Item {
         let mut item = Item::plain("document", path);
         item.is = Some(Thing::File(path));
         item.writes.insert(Thing::File(path));
         item.needs(above_of(path));
         item.follows.extend(above_of(path));
-        if absent.is_some() {
+        if absent {
             item.parameters.push(("absent", Value::Bool(true)));
             item.writes.extend(below(path));
         }
@@ -297,7 +289,6 @@ impl Item {
 
     fn package(name: &'static str) -> Item {
         let mut item = Item::plain("package", name);
-        item.is_opaque = true;
         let mut things = Things::default();
         things.install(name);
         item.writes
@@ -314,7 +305,6 @@ impl Item {
 
     fn command(at: usize, flags: u8, more: u8, path: &'static str, other: &'static str) -> Item {
         let mut item = Item::plain("command", &format!("c{at}"));
-        item.is_opaque = true;
         let has = |bit: u8| flags & (1 << bit) != 0;
         let mut set = |name: &'static str, path: &'static str| item.parameters.push((name, Value::str(path)));
         let mut reads = vec![];

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_diagnostics::visible;
+use setpoint_flow::Evaluator;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
 use setpoint_host::processes::{Command, LineEvent, Lines, RunError, Signal};
@@ -17,9 +18,9 @@ use tokio::task::JoinSet;
 
 use crate::report::{Importance, Reporter};
 
-/// The leave that the sources of a program have to change the machine.
+/// The access of the sources of a program to the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Leave {
+pub enum SourceAccess {
     /// To read it only.
     #[default]
     Read,
@@ -27,6 +28,18 @@ pub enum Leave {
     RunCommands,
     /// To change it.
     Change,
+}
+
+impl SourceAccess {
+    /// An evaluator whose sources have this access: what they may not do gives unknowns.
+    #[must_use]
+    pub fn limit(self, evaluator: Evaluator) -> Evaluator {
+        match self {
+            SourceAccess::Change => evaluator,
+            SourceAccess::RunCommands => evaluator.predicting(true),
+            SourceAccess::Read => evaluator.predicting(false),
+        }
+    }
 }
 
 /// Changes the machine, and runs commands.

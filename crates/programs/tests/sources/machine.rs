@@ -12,8 +12,8 @@ use setpoint_host::processes::Launcher;
 use setpoint_mcl::Entry;
 use setpoint_programs::report::{Report, Reporter, Said};
 use setpoint_programs::{
-    Assembly, DirectoryLoader, Leave, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects,
-    SharedWorld,
+    Assembly, DirectoryLoader, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld,
+    SourceAccess,
 };
 use setpoint_resources::{LocalValues, Secrecy, SharedKey, SharedStrings};
 use setpoint_value::{Capabilities, Value};
@@ -112,7 +112,10 @@ impl Machine {
         let files = ProgramFiles::new(&text.compiled, loader, None, state);
         let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
             .unwrap()
-            .with_effects(RealEffects::new(self.host.clone(), reporter()), Leave::Change)
+            .with_effects(
+                RealEffects::new(self.host.clone(), reporter()),
+                SourceAccess::Change,
+            )
             .with_values(self.values.clone())
             .with_world(self.world.clone())
             .with_http_responses(self.responses.clone());

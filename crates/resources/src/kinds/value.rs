@@ -38,13 +38,14 @@ impl Resource for ValueResource {
                     Some(value) => values.set(&self.name, value)?,
                     None => values.delete(&self.name)?,
                 }
-            } else if apply.is_plan() {
-                values.foresee(&self.name, self.any.as_ref())?;
             }
         } else if let Some(from) = apply.received_changed("any") {
             let from = from.to_string();
             // There is nothing to repair; receivers of notifications hear of what came.
             let _ = apply.drift("any", self.any.as_ref(), format!("as received from {from}"));
+        }
+        if apply.would_repair() {
+            values.foresee(&self.name, self.any.as_ref())?;
         }
         // The same whether or not the store may be changed.
         apply.send_final(Sent {

@@ -21,7 +21,7 @@ use setpoint_plan::{
     Action, Builder, FORMAT, Host, Known, Place, Plan, PlanOptions, Program, ProgramFile, Row, Summary,
     VERSION,
 };
-use setpoint_programs::Leave;
+use setpoint_programs::SourceAccess;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::module_policy::ModulePolicy;
 use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
@@ -164,7 +164,7 @@ pub(in crate::commands) fn single_run(
         cluster: None,
         store: request.store.clone(),
         first_values_within: None,
-        leave: Leave::Change,
+        access: SourceAccess::Change,
         ends_soon: true,
         raise_watch_limits: true,
         follow_values: true,
@@ -185,9 +185,9 @@ fn looking(session: &Session, request: &Request, collected: Arc<Collected>) -> A
     options.engine.watches = false;
     options.first_values_within = Some(request.timeout);
     options.prefix.read_only = true;
-    options.leave = match request.runs_commands {
-        true => Leave::RunCommands,
-        false => Leave::Read,
+    options.access = match request.runs_commands {
+        true => SourceAccess::RunCommands,
+        false => SourceAccess::Read,
     };
     options.raise_watch_limits = false;
     options

@@ -45,7 +45,7 @@ impl RunningAgent {
     /// Rows for the resources that are not in these rows: they leave the program, and stay.
     pub(super) fn let_go(&self, rows: &[Row]) -> Vec<Row> {
         let id = |kind: &str, name: &str| ResourceId::new(kind, name);
-        let known: FxHashSet<ResourceId> = rows.iter().map(|row| id(&row.kind, &row.name)).collect();
+        let known: FxHashSet<ResourceId> = rows.iter().map(Row::id).collect();
         let leaving = self.resources.iter().filter(|resource| {
             !resource.hidden && !resource.reversal && !known.contains(&id(&resource.kind, &resource.name))
         });

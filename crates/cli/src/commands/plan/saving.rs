@@ -27,10 +27,9 @@ const NAMESPACE: &str = "setpoint-plan";
 pub(in crate::commands) fn write(plan: &Plan, file: &Path, key: Option<&Path>) -> Result<(), Failure> {
     let mut text = text(plan)?;
     if let Some(key) = key {
-        let signed = sign(key, NAMESPACE, text.as_bytes()).map_err(|error| error.to_string());
-        let line = signed.and_then(|signature| signature_line(signature).map_err(|error| error.to_string()));
-        text += &line.map_err(|why| Failure::wrong(format!("cannot sign the plan: {why}")))?;
-        text.push('\n');
+        let signature = sign(key, NAMESPACE, text.as_bytes())
+            .map_err(|why| Failure::wrong(format!("cannot sign the plan: {why}")))?;
+        text += &signature_line(&signature);
     }
     let attempted = format!("cannot save the plan in {}", file.display());
     let path =
@@ -49,7 +48,7 @@ pub(in crate::commands) fn write(plan: &Plan, file: &Path, key: Option<&Path>) -
 /// When the file of signers cannot be used, or none of them has signed the plan.
 pub(in crate::commands) fn verify(saved: &Saved, signers: &Path) -> Result<(), Failure> {
     let failed = |why: String| Failure::wrong(format!("the plan is not applied: {why}"));
-    let known = Signers::read(signers, NAMESPACE).map_err(|error| failed(error.to_string()))?;
+    let known = Signers::read(signers, NAMESPACE).map_err(failed)?;
     let signature = saved.signature.as_ref().ok_or_else(|| {
         failed("it is not signed".to_owned()).hint("`setpoint plan --out FILE --sign KEY` signs a plan")
     })?;

@@ -1,5 +1,6 @@
 //! Rows for the parts of a program that are not known before it is applied.
 
+use rustc_hash::FxHashSet;
 use setpoint_agent::program_state::Unknown;
 use setpoint_diagnostics::Span;
 use setpoint_graph::{ResourceId, UnknownWhat};
@@ -47,11 +48,8 @@ pub(super) fn add_rows(
             summary.unknown += 1;
         }
     }
-    possible.retain(|row| {
-        !rows
-            .iter()
-            .any(|known| known.kind == row.kind && known.name == row.name)
-    });
+    let known: FxHashSet<ResourceId> = rows.iter().map(Row::id).collect();
+    possible.retain(|row| !known.contains(&row.id()));
     possible.dedup();
     summary.unknown += possible.len();
     rows.extend(possible);

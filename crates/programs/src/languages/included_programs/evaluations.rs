@@ -19,7 +19,7 @@ use setpoint_value::Value;
 use super::module::{ClassProgram, ProgramModule};
 use super::replacement::{Became, Part, replace};
 use super::{CLASS, INPUTS, IncludedPrograms, KIND, MODULE, OUTPUT, VALUE};
-use crate::capabilities::Leave;
+use crate::capabilities::SourceAccess;
 use crate::facts::Facts;
 use crate::failure::Failure;
 use crate::languages::evaluation::Woken;
@@ -32,8 +32,8 @@ use crate::report::Reporter;
 pub struct Evaluating {
     /// Whom sources ask.
     pub machine: LocalMachine,
-    /// The leave that they have to change it.
-    pub leave: Leave,
+    /// Their access to it.
+    pub access: SourceAccess,
     /// How long first values are waited for.
     pub wait: Duration,
     /// Called when a program has news, from any thread.
@@ -336,10 +336,8 @@ impl Running {
         });
         let models = class.compilation.models.clone();
         let program = Arc::new(class.with_inputs(inputs));
-        let mut evaluator = Evaluator::new(program, capabilities, wake).expanding(Arc::new(models.clone()));
-        if evaluating.leave != Leave::Change {
-            evaluator = evaluator.predicting(evaluating.leave == Leave::RunCommands);
-        }
+        let evaluator = Evaluator::new(program, capabilities, wake).expanding(Arc::new(models.clone()));
+        let evaluator = evaluating.access.limit(evaluator);
         let mut running = Running {
             class,
             evaluator,

@@ -227,7 +227,7 @@ impl ClassProgram {
         }
         let machine = &evaluating.machine;
         let files = self.compilation.program_files(machine.state_of_programs())?;
-        let capabilities = machine.capabilities(files, evaluating.leave)?;
+        let capabilities = machine.capabilities(files, evaluating.access)?;
         *known = Some(capabilities.clone());
         Ok(capabilities)
     }
