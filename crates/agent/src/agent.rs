@@ -37,6 +37,7 @@ use crate::limits::{raise_open_file_limit, raise_watch_limits};
 use crate::metrics::{Metrics, MetricsServer};
 use crate::prefix::{Owner, Prefix, PrefixChoice, WatchedPrefix};
 use crate::program_state::ProgramState;
+use crate::proposals::Proposals;
 use crate::published_facts::PublishedFacts;
 use crate::requests::{Ended, Requests};
 use crate::service_manager::ServiceManager;
@@ -253,10 +254,14 @@ impl Agent {
         let control =
             control.map(|listener| ControlSocket::new(listener, &options.assembly, debug, options.started));
         let deploys = self.deploys.take().zip(options.cluster);
+        let proposals = deploys.as_ref().map(|(deploys, cluster)| Proposals {
+            deploys: deploys.clone(),
+            plan: cluster.plan.clone(),
+        });
         let (membership, queue) = deploys
             .map(|(deploys, cluster)| Membership::new(deploys, cluster))
             .unzip();
-        let all: [Option<Box<dyn Attachment>>; 8] = [
+        let all: [Option<Box<dyn Attachment>>; 9] = [
             Some(options.view),
             boxed((!options.prefix.read_only).then_some(WatchedPrefix)),
             boxed(manager),
@@ -264,6 +269,7 @@ impl Agent {
             boxed(metrics),
             boxed(control),
             boxed(membership),
+            boxed(proposals),
             boxed(host_report),
         ];
         (all.into_iter().flatten().collect(), queue)

@@ -1,5 +1,6 @@
 //! Cluster membership: the agent publishes its program, runs the newest deploy, and reports its state.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use setpoint_engine::machine::ExitReason;
@@ -28,6 +29,8 @@ pub struct ClusterOptions {
     pub only_now: bool,
     /// Settings for all resources of a program that this agent publishes.
     pub imposed: Imposed,
+    /// The command that plans a program, `setpoint plan --json`, without the arguments that this crate knows.
+    pub plan: Vec<OsString>,
 }
 
 /// Publishes a compiled program, unless a deploy is of this program already: a host that starts again does not take back what was deployed since.

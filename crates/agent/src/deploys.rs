@@ -13,6 +13,7 @@ mod clearing;
 mod fetching;
 mod files;
 mod following;
+mod proposing;
 mod publishing;
 mod record;
 mod rollout;
@@ -26,8 +27,10 @@ use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, St
 pub use clearing::{CLEARED, CLEARING, NotCleared};
 pub use files::{DeployedFile, FILES, LARGEST, ListedFile, STORAGE, Upload};
 pub use following::{Deployed, Follower};
+pub(crate) use proposing::Proposed;
+pub use proposing::{ANSWERS, Answer, Answers, PROPOSALS, Proposal};
 pub(crate) use publishing::deploy_of;
-pub use publishing::record_of;
+pub use publishing::{DeployedProgram, record_of};
 pub use record::{Frontend, Record};
 pub use rollout::{Place, Rollout};
 

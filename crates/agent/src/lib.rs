@@ -28,6 +28,7 @@ mod messages;
 pub mod metrics;
 pub mod prefix;
 pub mod program_state;
+mod proposals;
 mod published_facts;
 pub mod requests;
 pub mod runner;

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use setpoint_agent::deploys::{CLEARED, CLEARING, DEPLOYS, FILES, STORAGE};
+use setpoint_agent::deploys::{ANSWERS, CLEARED, CLEARING, DEPLOYS, FILES, PROPOSALS, STORAGE};
 use setpoint_agent::membership::{LAST_SEEN, MEMBERS, key_of_last_seen};
 use setpoint_programs::capabilities::world::elections::{CANDIDATES, DECIDERS, SCHEDULER, SCHEDULES};
 use setpoint_programs::capabilities::world::exports::{EVERYONE, EXPORTED, EXPORTING};
@@ -240,6 +240,7 @@ impl Steps<'_> {
 fn of_members() -> Grants {
     let read = [
         DEPLOYS.to_owned(),
+        PROPOSALS.to_owned(),
         FILES.to_owned(),
         STORAGE.to_owned(),
         format!("{STRINGS}/"),
@@ -257,10 +258,10 @@ fn of_deciders() -> Grants {
 }
 
 fn of_deployers() -> Grants {
-    let mut grants = all_of([DEPLOYS.to_owned(), FILES.to_owned(), STORAGE.to_owned()]);
+    let mut grants = all_of([DEPLOYS, PROPOSALS, FILES, STORAGE].map(str::to_owned));
     let keys = [CLEARING, CLEARED].map(|key| Selection::from(Key::new(key).expect("it is not empty")));
     grants.extend(keys.map(|key| (key, Access::ReadWrite)));
-    for prefix in [MEMBERS, LAST_SEEN] {
+    for prefix in [MEMBERS, LAST_SEEN, ANSWERS] {
         grants.insert(Selection::prefix(prefix), Access::Read);
     }
     grants
@@ -273,6 +274,7 @@ fn own_grants(host: &str, all: &BTreeSet<String>, exports_to_all_alone: bool) ->
         below(EXPORTING, &[host]),
         below(HOST_STRINGS, &[host]),
         below(CANDIDATES, &[host]),
+        format!("{ANSWERS}{host}/"),
     ]);
     let report = Key::new(format!("{MEMBERS}{host}")).expect("it is not empty");
     grants.insert(report.into(), Access::ReadWrite);

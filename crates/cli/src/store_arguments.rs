@@ -1,5 +1,6 @@
 //! How the store that hosts share is named on the command line.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::Args;
@@ -83,6 +84,27 @@ impl StoreArguments {
     pub(crate) fn open(&self, output: &Output) -> Result<Option<Arc<dyn Store>>, Failure> {
         let store = self.open_etcd(output)?;
         Ok(store.map(|store| Arc::new(store) as Arc<dyn Store>))
+    }
+
+    /// The same arguments for another process.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let endpoints = (!self.seeds.is_empty()).then(|| self.seeds.join(","));
+        let given = [
+            ("--etcd-endpoints", endpoints.as_ref()),
+            ("--etcd-namespace", self.etcd_namespace.as_ref()),
+            ("--etcd-ca", self.etcd_ca.as_ref()),
+            ("--etcd-cert", self.etcd_cert.as_ref()),
+            ("--etcd-key", self.etcd_key.as_ref()),
+            ("--etcd-user", self.etcd_user.as_ref()),
+            ("--etcd-password-file", self.etcd_password_file.as_ref()),
+            ("--ssh-url", self.ssh_url.as_ref()),
+            ("--ssh-hostkey", self.ssh_hostkey.as_ref()),
+            ("--ssh-id", self.ssh_id.as_ref()),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?).into()))
+            .collect()
     }
 
     /// What all keys begin with.

@@ -20,7 +20,10 @@ const BYTES_AT_ONCE: u64 = 4 << 20;
 
 impl Deploys {
     /// Fetches the files under a key into a directory of the directory of deploys: all of them, or nothing.
-    pub(crate) async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
+    ///
+    /// # Errors
+    /// When the store cannot be asked, has damaged files, or the directory cannot be written.
+    pub async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
         let temporary = directory.with_extension(ARRIVING);
         let here = |error| NotFetched::Here {
             path: temporary.display().to_string(),

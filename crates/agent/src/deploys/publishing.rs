@@ -1,5 +1,7 @@
 //! Programs as deploys: what a program is published as, and the program that a deploy is.
 
+use std::path::Path;
+
 use setpoint_diagnostics::visible;
 use setpoint_mcl::CompileOptions;
 use setpoint_programs::Assembly;
@@ -73,21 +75,44 @@ const METADATA: &str = "/metadata.yaml";
 /// The path of a YAML graph in its deploy.
 const YAML: &str = "/graph.yaml";
 
-impl Deployed {
-    /// The program that it is.
-    pub(crate) fn source(&self, assembly: &Assembly, hostname: &str, reporter: &Reporter) -> ProgramSource {
-        let directory = format!("{}/", self.directory.display());
-        let (argument, is_yaml) = match self.record.frontend {
-            Frontend::Lang => (directory.clone(), false),
+/// The program of a deploy, whose files are in a directory.
+pub struct DeployedProgram {
+    /// A path, or code.
+    pub argument: String,
+    /// Whether it is a graph in YAML.
+    pub is_yaml: bool,
+    /// The directory of its modules, with a trailing slash.
+    pub modules: String,
+}
+
+impl Record {
+    /// The program of the deploy.
+    pub fn program(&self, directory: &Path) -> DeployedProgram {
+        let directory = format!("{}/", directory.display());
+        let modules = format!("{directory}modules/");
+        let (argument, is_yaml) = match self.frontend {
+            Frontend::Lang => (directory, false),
             Frontend::Yaml => (format!("{directory}{}", &YAML[1..]), true),
             // It is code, which describes nothing.
             Frontend::Empty => ("# an empty deploy".to_owned(), false),
         };
-        ProgramSource {
+        DeployedProgram {
             argument,
             is_yaml,
+            modules,
+        }
+    }
+}
+
+impl Deployed {
+    /// The program that it is.
+    pub(crate) fn source(&self, assembly: &Assembly, hostname: &str, reporter: &Reporter) -> ProgramSource {
+        let program = self.record.program(&self.directory);
+        ProgramSource {
+            argument: program.argument,
+            is_yaml: program.is_yaml,
             options: CompileOptions {
-                modules_directory: Some(format!("{directory}modules/")),
+                modules_directory: Some(program.modules),
                 skip_types: false,
             },
             library: assembly.library(hostname),

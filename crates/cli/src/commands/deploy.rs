@@ -3,6 +3,7 @@
 mod commits;
 mod history;
 mod patience;
+mod planning;
 mod rollout;
 mod waiting;
 
@@ -16,6 +17,7 @@ use setpoint_programs::imposed::Imposed;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::report::{Importance, errors_first};
 
+use super::plan::Printing;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::exit_code;
 use crate::prefix_arguments::PrefixArguments;
@@ -23,6 +25,7 @@ use crate::process::warn_of_foreign_text;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use commits::Repository;
+pub(super) use history::existing;
 use patience::Patience;
 use rollout::Waves;
 use waiting::wait_for_members;
@@ -88,6 +91,20 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>)]
     sema: Option<i64>,
 
+    /// Show what the deploy would change on each host, and do not publish it
+    ///
+    /// Each member plans the program while its own program keeps running. Hosts with the same plan are shown together. If a plan fails, or a host
+    /// does not answer within --wait-timeout, the exit code is 1.
+    #[arg(long, conflicts_with_all = ["wait", "canary", "max_unavailable"])]
+    plan: bool,
+
+    #[command(flatten)]
+    printing: Printing,
+
+    /// With --plan: exit with code 2 if something would change
+    #[arg(long, requires = "plan")]
+    detailed_exitcode: bool,
+
     /// Make no automatic edges
     #[arg(long)]
     no_autoedges: bool,
@@ -115,6 +132,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         return Err(Failure::usage("`--keep` is for `gc`"));
     }
     arguments.refuse_without_effect(&words)?;
+    if let Some(switch) = arguments.printing.given().filter(|_| !arguments.plan) {
+        return Err(Failure::usage(format!("`{switch}` needs `--plan`")));
+    }
     match words.as_slice() {
         ["list"] => runtime.block_on(history::list(session, &deploys)),
         ["show", id] => runtime.block_on(history::show(session, &deploys, id)),
@@ -170,7 +190,8 @@ fn publish(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<u8, Failure> {
     let output = &session.output;
-    let repository = match arguments.no_git {
+    // A plan publishes nothing, so the program need not be committed.
+    let repository = match arguments.no_git || arguments.plan {
         true => None,
         false => Some(Repository::of(std::path::Path::new(
             arguments.program.words().last().map_or("", String::as_str),
@@ -200,6 +221,9 @@ fn publish(
             Some(compilation)
         }
     };
+    if arguments.plan {
+        return runtime.block_on(planning::plan(session, arguments, deploys, compilation.as_ref()));
+    }
     runtime.block_on(publish_compiled(
         session,
         arguments,
@@ -320,6 +344,7 @@ impl Arguments {
             (self.sema.is_some(), "--sema"),
             (self.no_autoedges, "--no-autoedges"),
             (self.no_autogroup, "--no-autogroup"),
+            (self.plan, "--plan"),
             (self.wait && !waits, "--wait"),
             (!self.canary.is_empty() && *word != "rollback", "--canary"),
             (self.max_unavailable.is_some() && !in_waves, "--max-unavailable"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use setpoint_agent::deploys::{DeployedProgram, Deploys};
 use setpoint_agent::prefix::Prefix;
 use setpoint_cf::errors::told;
 use setpoint_diagnostics::{Places, SourceMap};
@@ -14,10 +15,11 @@ use setpoint_graph::{DesiredGraph, DesiredResource};
 use setpoint_plan::{Place, Plan, compare_graphs};
 use setpoint_programs::failure::Failure;
 use setpoint_programs::local_machine::{LocalMachine, Presence};
-use setpoint_programs::program_input::ProgramInput;
+use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
 use setpoint_programs::report::errors_first;
 use tempfile::TempDir;
 
+use super::deploy::existing;
 use super::plan::{Printing, making, print_as};
 use crate::arguments::{ModuleArguments, hostname_argument, parse_seconds};
 use crate::desired::{Desired, Evaluating, desired};
@@ -28,15 +30,16 @@ use crate::store_arguments::StoreArguments;
 
 /// Show how two versions of a program differ
 ///
-/// Compares the desired state of two programs, and not the machine. A version is a path, or `REVISION:PATH` of the git repository around
-/// the current directory. Values that depend on the machine, the time or chance are unknown, unless you pass `--here`.
+/// Compares the desired state of two programs, and not the machine. A version is a path, `REVISION:PATH` of the git repository around the
+/// current directory, `deploy:ID` or `deploy:newest`. Values that depend on the machine, the time or chance are unknown, unless you pass
+/// `--here`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Old version: a path, or `REVISION:PATH`
+    /// Old version: a path, `REVISION:PATH` or `deploy:ID`
     #[arg(value_name = "OLD")]
     old: String,
 
-    /// New version: a path, or `REVISION:PATH`
+    /// New version: a path, `REVISION:PATH` or `deploy:ID`
     #[arg(value_name = "NEW")]
     new: String,
 
@@ -131,20 +134,30 @@ fn absolute(name: &str) -> Arc<str> {
 
 /// Evaluates a version. None if it is wrong, which was reported.
 fn version(session: &Session, arguments: &Arguments, name: &str) -> Result<Option<Version>, Failure> {
-    let (checkout, argument) = match checked_out(name)? {
-        Some((directory, path)) => (Some(directory), path.display().to_string()),
-        None => (None, name.to_owned()),
-    };
-    let hostname = hostname_argument(arguments.hostname.as_deref())?;
-    let input = ProgramInput {
-        argument: argument.clone(),
+    let mut input = ProgramInput {
+        argument: name.to_owned(),
         language: None,
-        hostname,
+        hostname: hostname_argument(arguments.hostname.as_deref())?,
         has_hostname: arguments.hostname.is_some(),
         module_path: None,
         no_python: false,
         inputs: Vec::new(),
     };
+    let deploy = name.strip_prefix("deploy:").filter(|_| !Path::new(name).exists());
+    let checkout = match deploy {
+        Some(id) => {
+            let (directory, program) = fetched(session, arguments, id)?;
+            input.argument = program.argument;
+            input.module_path = Some(program.modules);
+            input.language = program.is_yaml.then_some(ProgramLanguage::Yaml);
+            Some(directory)
+        }
+        None => checked_out(name)?.map(|(directory, path)| {
+            input.argument = path.display().to_string();
+            directory
+        }),
+    };
+    let argument = input.argument.clone();
     let found = match input.model(&session.assembly, &session.output)? {
         Some(mut model) => {
             if !arguments.here {
@@ -199,6 +212,36 @@ fn program(
         output.warning(format!("not compared, because it is unknown: {}", part.what));
     }
     Ok(graph.map(|graph| (graph, compilation.shown_sources())))
+}
+
+/// The files of a deploy, and its program.
+fn fetched(
+    session: &Session,
+    arguments: &Arguments,
+    id: &str,
+) -> Result<(TempDir, DeployedProgram), Failure> {
+    let Some(store) = arguments.store.open(&session.output)? else {
+        let failure = Failure::usage("a deploy is in the store that hosts share");
+        return Err(failure.hint("name its members: `--etcd-endpoints https://host:2379`"));
+    };
+    let deploys = Deploys::new(store);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
+    let root = tempfile::tempdir().map_err(|error| Failure::io("create a temporary directory", &error))?;
+    let directory = root.path().join("deploy");
+    let program = runtime.block_on(async {
+        let stored = existing(&deploys, id).await?;
+        let failed = |why: &dyn std::fmt::Display| {
+            Failure::wrong(format!("failed to fetch deploy {}", stored.id)).because(why)
+        };
+        let record = stored.record.as_ref().map_err(|why| failed(why))?;
+        if let Some(key) = &record.files {
+            let fetched = deploys.fetch_files(key, &directory).await;
+            fetched.map_err(|error| failed(&error))?;
+        }
+        Ok(record.program(&directory))
+    })?;
+    Ok((root, program))
 }
 
 /// A checkout of `REVISION:PATH`, and the path in it. None for a path.

@@ -3,6 +3,7 @@
 pub(super) mod ending;
 pub(super) mod settings;
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -215,6 +216,12 @@ impl Arguments {
         }
     }
 
+    /// The command with which a member of the cluster plans a proposed deploy.
+    fn plan_of_member(&self) -> Vec<OsString> {
+        let words = ["/proc/self/exe", "plan", "--json"].map(OsString::from);
+        words.into_iter().chain(self.store.words()).collect()
+    }
+
     fn verbosity(&self) -> Verbosity {
         match self.verbose {
             _ if self.quiet => Verbosity::Quiet,
@@ -331,6 +338,7 @@ fn keep(
             only_first: arguments.no_deploy_watch || arguments.once,
             only_now: arguments.once && !arguments.wait,
             imposed: arguments.imposed(),
+            plan: arguments.plan_of_member(),
         }),
         store,
         first_values_within: None,

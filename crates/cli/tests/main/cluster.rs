@@ -7,6 +7,7 @@ mod faults;
 mod gone_hosts;
 mod looking;
 mod members;
+mod plans;
 mod publishing;
 mod remote;
 mod rights;

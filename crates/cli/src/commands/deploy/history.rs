@@ -72,9 +72,12 @@ fn described(record: &Record) -> String {
     words.join(", ")
 }
 
-/// One that must be there.
-pub(super) async fn existing(deploys: &Deploys, id: &str) -> Result<Stored, Failure> {
-    let number = number_of(id)?;
+/// The deploy with this number, or the newest one, which must be there.
+pub(in crate::commands) async fn existing(deploys: &Deploys, id: &str) -> Result<Stored, Failure> {
+    let number = match id {
+        "newest" => deploys.newest().await.map_err(unread)?.max(1),
+        id => number_of(id)?,
+    };
     match deploys.get(number).await.map_err(unread)? {
         Some(stored) => Ok(stored),
         None => {

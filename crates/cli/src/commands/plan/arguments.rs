@@ -122,6 +122,27 @@ const WIDTH: usize = 100;
 const NARROWEST: usize = 60;
 
 impl Printing {
+    /// One of the switches that were given.
+    pub(in crate::commands) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.full, "--full"),
+            (self.quiet, "--quiet"),
+            (self.diff != DiffArgument::Short, "--diff"),
+            (self.width.is_some(), "--width"),
+            (self.format != Format::Text, "--format"),
+            (self.json, "--json"),
+        ];
+        given
+            .into_iter()
+            .find(|(is_given, _)| *is_given)
+            .map(|(_, switch)| switch)
+    }
+
+    /// Whether programs read the output.
+    pub(in crate::commands) fn is_data(&self) -> bool {
+        self.json || self.format == Format::Json
+    }
+
     /// The form of a screen.
     pub(super) fn screen(&self, compares_programs: bool) -> Screen {
         let terminal = || {
