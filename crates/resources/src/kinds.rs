@@ -17,6 +17,7 @@ mod group;
 mod gsettings;
 mod gzip;
 mod hostname;
+mod ini;
 mod json_edit;
 mod kv;
 mod line;
@@ -34,6 +35,7 @@ mod remote;
 mod schedule;
 mod settled;
 mod ssh_authorized_key;
+mod substitute;
 mod svc;
 mod sysctl;
 mod tar;
@@ -62,6 +64,8 @@ pub static KINDS: &[&KindSpec] = &[
     &sysctl::Sysctl::SPEC,
     &line::Line::SPEC,
     &block::Block::SPEC,
+    &substitute::Substitute::SPEC,
+    &ini::Ini::SPEC,
     &ssh_authorized_key::SshAuthorizedKey::SPEC,
     &json_edit::JsonEdit::SPEC,
     &augeas::Augeas::SPEC,

@@ -9,7 +9,7 @@ use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
 use setpoint_resources::{ProgramFile, ProgramFileContent};
 use setpoint_value::{Func, Map, Type, Value};
 
-use crate::harness::{Bench, Subject, kinds, refused, text, texts, yes};
+use crate::harness::{Bench, Subject, kinds, map, refused, text, texts, yes};
 
 type Parameters = Vec<(&'static str, Value)>;
 
@@ -134,6 +134,34 @@ const EXAMPLES: &[Example] = &[
             "b".to_owned(),
             vec![("file", text(file)), ("state", state), ("content", content)],
         )
+    }),
+    example("line", |bench| {
+        let file = bench.write("lines", "#Port 1\nPort 2\n");
+        (
+            "l".to_owned(),
+            vec![
+                ("file", text(file)),
+                ("state", text("exists")),
+                ("match", text("^#?Port ")),
+                ("content", text("Port 22")),
+            ],
+        )
+    }),
+    example("substitute", |bench| {
+        let file = bench.write("lines", "port = 1\n");
+        (
+            "s".to_owned(),
+            vec![
+                ("file", text(file)),
+                ("pattern", text("= 1$")),
+                ("with", text("= 2")),
+            ],
+        )
+    }),
+    example("ini", |bench| {
+        let file = bench.write("settings.ini", "[a]\n;b = 1\n");
+        let settings = map(&[("b", "2"), ("c", "3")]);
+        (file, vec![("section", text("a")), ("settings", settings)])
     }),
     example("ssh:authorized_key", |bench| {
         let file = bench.path(".ssh/authorized_keys");

@@ -89,7 +89,7 @@ const NETWORKS: Group = Group {
 };
 
 const EDITS: Group = Group {
-    kinds: &["augeas", "block", "line", "json:edit"],
+    kinds: &["augeas", "block", "line", "substitute", "ini", "json:edit"],
     needs: &["augtool"],
     prepare: "true",
 };

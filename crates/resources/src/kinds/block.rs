@@ -6,13 +6,13 @@ use setpoint_engine::{
     Apply, Claim, DriftValue, Failure, Handle, Identity, IfSet, Resource, Text, Wanted, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::{Replace, umask};
 
 use crate::edited_file::EditedFile;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
-use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
-use crate::turns::Turn;
+use crate::text_edit::{Difference, NewText, TextFile};
+use crate::text_lines::{bare, end_last_line, end_of_lines, lines};
+use crate::text_place::TextPlace;
 use crate::validation::Validation;
 
 /// Some lines in a text file that others write, too, between two marks with the resource's name.
@@ -27,7 +27,7 @@ use crate::validation::Validation;
 /// }
 /// ```
 ///
-/// In a file whose comments begin and end, behind a line that is there:
+/// In a file whose comments begin and end, after a line that is there:
 ///
 /// ```mcl
 /// block "limits" {
@@ -53,10 +53,11 @@ pub(crate) struct Block {
     comment: String,
     /// What ends a comment, where the end of the line does not.
     comment_end: String,
-    /// Where a block that is missing comes: behind the last line that is exactly this one. Unset: at the end.
-    after: String,
-    /// Where a block that is missing comes: in front of the first line that is exactly this one.
-    before: String,
+    #[param(flatten(after, before, after_match, before_match))]
+    place: TextPlace,
+    /// Whether a missing file is created.
+    #[param(default = true)]
+    create: bool,
     #[name]
     name: String,
     #[param(flatten(validate, validate_timeout))]
@@ -70,18 +71,14 @@ impl Resource for Block {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         invalid.extend(home_file::refused(&self.file));
         self.validation.refused(invalid);
+        self.place.refused(invalid);
         if self.state.is_none() {
             invalid.push(state_missing());
         }
         if self.name.contains(['\n', '\r']) {
             invalid.push(Invalid::new("its name is in the marks, so it must be one line"));
         }
-        let one_line = [
-            ("comment", &self.comment),
-            ("comment_end", &self.comment_end),
-            ("after", &self.after),
-            ("before", &self.before),
-        ];
+        let one_line = [("comment", &self.comment), ("comment_end", &self.comment_end)];
         for (parameter, text) in one_line {
             if text.contains(['\n', '\r']) {
                 invalid.push(Invalid::parameter(parameter, "must be one line"));
@@ -91,12 +88,6 @@ impl Resource for Block {
             invalid.push(Invalid::parameter(
                 "comment",
                 "must not be empty: the marks are comments",
-            ));
-        }
-        if !self.after.is_empty() && !self.before.is_empty() {
-            invalid.push(Invalid::parameter(
-                "before",
-                "one place is enough: `after` is set, too",
             ));
         }
         let marks = self.marks();
@@ -132,41 +123,48 @@ impl Resource for Block {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let path = self.found.find(&self.file, apply)?;
-        let _turn = Turn::at_file(&path, apply).await?;
-        let before = read(&path)?;
-        let text = before.as_deref().unwrap_or_default();
-        let failed = |why: String| Failure::new("find the block in").on(&path).because(why);
-        let there = self.find(text).map_err(failed)?;
-        let wanted = (*self.state != Some(Presence::Absent)).then(|| self.block(end_of_lines(text)));
-        let is = there.as_ref().map(|range| &text[range.clone()]);
-        if is == wanted.as_deref() {
-            return Ok(());
-        }
-        let shown = |block: Option<&[u8]>| block.map_or(DriftValue::Absent, DriftValue::content);
-        let mut after = text.to_vec();
-        match (there.clone(), &wanted) {
-            (Some(range), wanted) => drop(after.splice(range, wanted.iter().flatten().copied())),
-            (None, Some(wanted)) => {
-                let at = self.place(text).map_err(failed)?;
-                let rest = after.split_off(at);
-                end_last_line(&mut after, end_of_lines(text));
-                after.extend([wanted.as_slice(), &rest].concat());
-            }
-            (None, None) => return Ok(()),
-        }
-        self.validation.check(apply, &path, &after).await?;
-        if apply.existence("content", shown(is), shown(wanted.as_deref())) {
-            let mut request = Replace::bytes(path, after);
-            if before.is_none() {
-                request = request.mode(0o600 & !umask());
-            }
-            apply.replace_at_once(request)?;
-        }
-        Ok(())
+        let file = TextFile {
+            path,
+            creates: self.create || *self.state == Some(Presence::Absent),
+            validation: &self.validation,
+        };
+        file.edit(apply, |text| self.change(text)).await
     }
 }
 
 impl Block {
+    /// The text in which the block is as it must be; none if it is.
+    fn change(&self, text: &[u8]) -> Result<Option<NewText>, String> {
+        let there = self.find(text)?;
+        let wanted = (*self.state != Some(Presence::Absent)).then(|| self.block(end_of_lines(text)));
+        let is = there.as_ref().map(|range| &text[range.clone()]);
+        if is == wanted.as_deref() {
+            return Ok(None);
+        }
+        let shown = |block: Option<&[u8]>| block.map_or(DriftValue::Absent, DriftValue::content);
+        let difference = Difference {
+            field: "content".to_owned(),
+            is: shown(is),
+            want: shown(wanted.as_deref()),
+            is_existence: true,
+        };
+        let mut after = text.to_vec();
+        match there {
+            Some(range) => drop(after.splice(range, wanted.into_iter().flatten())),
+            None => {
+                let at = lines(text)[..self.place.find(text)?].concat().len();
+                let rest = after.split_off(at);
+                end_last_line(&mut after, end_of_lines(text));
+                after.extend(wanted.into_iter().flatten());
+                after.extend(rest);
+            }
+        }
+        Ok(Some(NewText {
+            text: after,
+            differences: vec![difference],
+        }))
+    }
+
     /// The lines that begin and end it.
     fn marks(&self) -> [String; 2] {
         let end = match self.comment_end.trim() {
@@ -213,30 +211,5 @@ impl Block {
             Some(_) => Err(format!("the mark `{begin}` has no end after it")),
             None => Ok(found),
         }
-    }
-
-    /// Where it is put in if it is missing.
-    fn place(&self, text: &[u8]) -> Result<usize, String> {
-        let missing = |line: &str| format!("there is no line `{line}`, where it would be put in");
-        let mut places = Vec::new();
-        let mut at = 0;
-        for line in lines(text) {
-            places.push((at, at + line.len(), bare(line)));
-            at += line.len();
-        }
-        if !self.after.is_empty() {
-            let found = places
-                .iter()
-                .rev()
-                .find(|(_, _, line)| *line == self.after.as_bytes());
-            return found.map(|(_, end, _)| *end).ok_or_else(|| missing(&self.after));
-        }
-        if !self.before.is_empty() {
-            let found = places.iter().find(|(_, _, line)| *line == self.before.as_bytes());
-            return found
-                .map(|(begin, _, _)| *begin)
-                .ok_or_else(|| missing(&self.before));
-        }
-        Ok(text.len())
     }
 }

@@ -111,6 +111,19 @@ pub(super) const SECRETS: &[Secret] = &[
         "alias ll='ls -l'",
     ),
     secret(
+        "a line that replaces others",
+        "\"Port 22\"",
+        "sensitive(\"Port 22\")",
+        "Port 22",
+    ),
+    secret(
+        "text that is replaced",
+        "\"\\${1}127.0.0.1\"",
+        "sensitive(\"\\${1}127.0.0.1\")",
+        "127.0.0.1",
+    ),
+    secret("settings of a section", "\"256M\"", "sensitive(\"256M\")", "256M"),
+    secret(
         "an entry of a JSON document",
         "\".log.level = \\\"warn\\\"\"",
         "sensitive(\".log.level = \\\"warn\\\"\")",

@@ -129,6 +129,27 @@ pub(super) const TROUBLES: &[Trouble] = &[
         end: EMPTY,
     },
     Trouble {
+        row: "a line that replaces others",
+        begin: FILL,
+        drift: "printf '#Port 1\\na\\n' > /small/ports",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "text that is replaced",
+        begin: FILL,
+        drift: "printf 'listen = 0.0.0.0\\n' > /small/listen",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "settings of a section",
+        begin: FILL,
+        drift: "printf '[PHP]\\n;memory_limit = 128M\\n' > /small/php.ini",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
         row: "an entry of a JSON document",
         begin: FILL,
         drift: "printf '{\"log\": {\"level\": \"info\"}}' > /small/daemon.json",

@@ -59,6 +59,16 @@ pub(super) const WRONG: &[(&str, &str, &str)] = &[
         "there",
     ),
     (
+        "substitute",
+        "substitute \"w\" {\n\tfile => \"/w/substitute\",\n\t«pattern => \"a(\",»\n\twith => \"b\",\n}",
+        "unclosed group at column 2",
+    ),
+    (
+        "ini",
+        "ini \"/w/ini\" {\n\tsection => \"a\",\n\t«settings => {\"a=b\" => \"c\",},»\n}",
+        "cannot be a key",
+    ),
+    (
         "ssh:authorized_key",
         "ssh:authorized_key \"w\" {\n\tstate => \"exists\",\n\tfile => \"/w/keys\",\n\ttype => \"ssh-ed25519\",\n\t«key => \"A B\",»\n}",
         "key",
