@@ -1,24 +1,31 @@
-//! Downloads over HTTP and HTTPS, into files without a name that are gone when nobody has them open any more.
+//! Downloads over HTTP and HTTPS.
 //!
-//! Proxies are those of the environment (`HTTPS_PROXY`, `NO_PROXY`, …), and certificates are checked against those that the system believes. One client is shared by all.
+//! Proxies are those of the environment (`HTTPS_PROXY`, `NO_PROXY`, …), and certificates are checked against those that the system believes.
+//!
+//! - [`Request`] asks a server, follows redirects, and answers the contents as they arrive.
+//! - [`Part`] keeps the contents that arrived in a file, so that the next try continues it.
+//! - [`download`] is the short form: contents into a file without a name.
+
+mod address;
+mod part;
+mod request;
 
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::sync::OnceLock;
-use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+pub use address::Address;
+pub use part::{Fetched, Part};
+pub use request::{Answer, Condition, Contents, Request, Trust, Validators};
 
-/// How long it may take until there is a connection.
-const CONNECTING: Duration = Duration::from_secs(30);
-/// How long nothing may come.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Where the files are: what is downloaded may be too large for memory.
+/// Where files without a name are: what is downloaded may be too large for memory.
 const DIRECTORY: &str = "/var/tmp";
 
 /// Why something could not be downloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
+    /// The address is invalid.
+    #[error("{0}")]
+    Address(String),
     /// The client could not be made.
     #[error("HTTP cannot be used here: {0}")]
     Client(String),
@@ -26,14 +33,43 @@ pub enum DownloadError {
     #[error("{0}")]
     Failed(String),
     /// The server refused.
-    #[error("the server answers {0}")]
-    Refused(StatusCode),
+    #[error("the server answers {status}")]
+    Refused {
+        /// Its answer, such as `404 Not Found`.
+        status: String,
+        /// Whether a later try may succeed.
+        is_passing: bool,
+        /// The seconds after which the server wants to be asked again.
+        retry_after: Option<u64>,
+    },
     /// It is larger than it may be.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// The file could not be written.
-    #[error("cannot be written below {DIRECTORY}: {0}")]
-    File(#[from] std::io::Error),
+    /// A file could not be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// The file or directory.
+        path: String,
+        /// The error of the system.
+        error: std::io::Error,
+    },
+}
+
+impl DownloadError {
+    /// Whether a later try may succeed.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            DownloadError::Failed(_) => true,
+            DownloadError::Refused { is_passing, .. } => *is_passing,
+            _ => false,
+        }
+    }
+
+    fn file(path: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> DownloadError {
+        let path = path.to_string();
+        |error| DownloadError::File { path, error }
+    }
 }
 
 /// Downloads what is at an address, up to so many bytes. The file is read from its beginning. Dropping this ends it.
@@ -41,54 +77,22 @@ pub enum DownloadError {
 /// # Errors
 /// When it cannot be had wholly.
 pub async fn download(url: &str, limit: u64) -> Result<File, DownloadError> {
-    let mut answer = client()?.get(url).send().await.map_err(|error| failed(&error))?;
-    if answer.status() != StatusCode::OK {
-        return Err(DownloadError::Refused(answer.status()));
-    }
-    let mut file = tempfile::tempfile_in(DIRECTORY)?;
+    let address = Address::parse(url).map_err(DownloadError::Address)?;
+    let Answer::Contents(mut contents) = Request::new(address).send(&Condition::None).await? else {
+        return Err(DownloadError::Failed("the server sends nothing".to_owned()));
+    };
+    let failed = || DownloadError::file(DIRECTORY);
+    let mut file = tempfile::tempfile_in(DIRECTORY).map_err(failed())?;
     let mut length: u64 = 0;
-    while let Some(part) = answer.chunk().await.map_err(|error| failed(&error))? {
+    while let Some(part) = contents.next().await? {
         length += part.len() as u64;
         if length > limit {
             return Err(DownloadError::TooLarge(limit));
         }
-        tokio::task::block_in_place(|| file.write_all(&part))?;
+        tokio::task::block_in_place(|| file.write_all(&part)).map_err(failed())?;
     }
-    file.rewind()?;
+    file.rewind().map_err(failed())?;
     Ok(file)
-}
-
-fn client() -> Result<&'static Client, DownloadError> {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    if let Some(client) = CLIENT.get() {
-        return Ok(client);
-    }
-    // Somebody else may have chosen already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder()
-        .user_agent(concat!("setpoint/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECTING)
-        .read_timeout(SILENCE)
-        .build()
-        .map_err(|error| DownloadError::Client(told(&error)))?;
-    Ok(CLIENT.get_or_init(|| client))
-}
-
-fn failed(error: &reqwest::Error) -> DownloadError {
-    DownloadError::Failed(told(error))
-}
-
-/// What went wrong at the bottom of it, which says most.
-fn told(error: &reqwest::Error) -> String {
-    let mut bottom: &dyn std::error::Error = error;
-    while let Some(below) = bottom.source() {
-        bottom = below;
-    }
-    if error.is_timeout() {
-        format!("nothing came for a long time: {bottom}")
-    } else {
-        bottom.to_string()
-    }
 }
 
 #[cfg(test)]

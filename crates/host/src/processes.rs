@@ -87,6 +87,12 @@ impl Processes {
         self
     }
 
+    /// A variable of our own environment.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
     /// Where a program is: a name without a slash is looked up in our `PATH`, anything else is taken as it is,
     /// relative to `directory` if one is given. Reads directories.
     pub fn find(

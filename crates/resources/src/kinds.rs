@@ -1,9 +1,11 @@
 //! The table of kinds.
 
+mod archive;
 mod augeas;
 mod block;
 mod cron;
 mod deploy_tar;
+mod download;
 mod exec;
 mod exit;
 mod file;
@@ -13,6 +15,7 @@ mod fwupd_device;
 mod fwupd_remote;
 mod fwupd_system;
 mod gate;
+mod git;
 mod group;
 mod gsettings;
 mod gzip;
@@ -69,6 +72,9 @@ pub static KINDS: &[&KindSpec] = &[
     &ssh_authorized_key::SshAuthorizedKey::SPEC,
     &json_edit::JsonEdit::SPEC,
     &augeas::Augeas::SPEC,
+    &download::Download::SPEC,
+    &archive::Archive::SPEC,
+    &git::Git::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
     &deploy_tar::DeployTar::SPEC,

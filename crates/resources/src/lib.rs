@@ -10,21 +10,25 @@
 #![forbid(unsafe_code)]
 
 mod account_tools;
+mod checksum;
 mod command_rights;
 mod derived_file;
 mod edited_file;
 mod elections;
 mod enclosing;
+mod file_mode;
 mod firmware_updates;
 mod home_file;
 mod joining;
 mod kinds;
 mod local_values;
+mod ownership;
 mod packages;
 mod pattern;
 mod presence;
 mod program_exit;
 mod program_files;
+mod remote_contents;
 mod shared_store;
 pub mod sorts;
 mod system_bus;

@@ -163,6 +163,28 @@ const EXAMPLES: &[Example] = &[
         let settings = map(&[("b", "2"), ("c", "3")]);
         (file, vec![("section", text("a")), ("settings", settings)])
     }),
+    example("download", |bench| {
+        let source = bench.write("source", "new");
+        let path = bench.write("fetched", "old");
+        let checksum = "sha256:11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437";
+        (
+            path,
+            vec![
+                ("url", texts(&[&format!("file://{source}")])),
+                ("checksum", text(checksum)),
+                ("mode", text("0600")),
+            ],
+        )
+    }),
+    example("archive", |bench| {
+        bench.write("pack/a/b", "text");
+        let source = bench.path("packed.tar");
+        let packed = std::process::Command::new("tar")
+            .args(["-C", &bench.path("pack"), "-cf", &source, "."])
+            .status();
+        assert!(packed.unwrap().success());
+        (format!("{}/", bench.path("opt")), vec![("source", text(source))])
+    }),
     example("ssh:authorized_key", |bench| {
         let file = bench.path(".ssh/authorized_keys");
         let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
@@ -258,6 +280,7 @@ const ON_A_MACHINE: &[&str] = &[
     "fwupd:remote",
     "fwupd:system",
     "remote",
+    "git",
 ];
 
 #[test]

@@ -410,7 +410,8 @@ impl Subject {
     }
 
     fn run(&mut self, repair: bool) -> Run {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();

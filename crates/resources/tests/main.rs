@@ -6,15 +6,19 @@
     reason = "tests set machines up and look at them afterwards"
 )]
 
+mod archive;
 mod conforms;
+mod download;
 mod edits;
 mod exec;
 mod file;
 mod file_backup;
 mod file_ownership;
 mod file_tree;
+mod git;
 mod harness;
 mod hello;
 mod kind_walk_through;
 mod made;
+mod server;
 mod small;

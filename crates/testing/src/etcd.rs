@@ -4,6 +4,7 @@
 mod recording;
 
 use std::fs::{File, Permissions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -472,7 +473,13 @@ fn temporary() -> tempfile::TempDir {
 }
 
 /// A port that was free just now.
+/// A free port that the system gives to no connection meanwhile: below the range of those ports.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a loopback interface");
-    listener.local_addr().expect("it is bound").port()
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let port = 10_000 + u16::try_from(random % 20_000).expect("it is small");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -98,6 +98,9 @@ const FILES: Group = Group {
     kinds: &[
         "file",
         "exec",
+        "download",
+        "archive",
+        "git",
         "gzip",
         "tar",
         "deploy:tar",
@@ -105,7 +108,7 @@ const FILES: Group = Group {
         "kv",
         "schedule",
     ],
-    needs: &[],
+    needs: &["git", "tar"],
     prepare: "true",
 };
 

@@ -123,6 +123,12 @@ impl Read for OpenFile {
     }
 }
 
+impl io::Seek for OpenFile {
+    fn seek(&mut self, position: io::SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
+    }
+}
+
 /// Whether the rests of two files are equal. The same file under two names is equal to itself; different lengths
 /// need no reading.
 pub fn same_content(left: &mut OpenFile, right: &mut OpenFile) -> Result<bool, FileError> {

@@ -71,7 +71,6 @@ impl Resource for Block {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         invalid.extend(home_file::refused(&self.file));
         self.validation.refused(invalid);
-        self.place.refused(invalid);
         if self.state.is_none() {
             invalid.push(state_missing());
         }
@@ -90,6 +89,7 @@ impl Resource for Block {
                 "must not be empty: the marks are comments",
             ));
         }
+        self.place.refused(invalid);
         let marks = self.marks();
         let mut content = lines(self.content.as_bytes()).into_iter();
         if content.any(|line| marks.iter().any(|mark| bare(line) == mark.as_bytes())) {

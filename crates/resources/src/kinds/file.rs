@@ -5,7 +5,6 @@
 
 mod backup;
 mod metadata;
-mod mode;
 mod path;
 mod reverse;
 mod run;
@@ -20,9 +19,8 @@ use setpoint_host::files::{AbsolutePath, Fingerprint};
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_value::Value;
 
-use mode::Mode;
-
 use crate::enclosing;
+use crate::file_mode::Mode;
 use crate::presence::Presence;
 use crate::sorts::{Account, DROP_IN, FILE, GROUP, USER};
 use crate::validation::Validation;

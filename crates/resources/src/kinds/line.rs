@@ -108,10 +108,10 @@ impl Resource for Line {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         invalid.extend(home_file::refused(&self.file));
         self.validation.refused(invalid);
-        self.place.refused(invalid);
         if self.state.is_none() {
             invalid.push(state_missing());
         }
+        self.place.refused(invalid);
         if self.r#match.is_none() {
             return;
         }

@@ -27,7 +27,7 @@ pub(super) async fn plan(
     if members.is_empty() {
         return Err(Failure::wrong("no host is there that runs deploys"));
     }
-    let hosts = members.into_iter().map(|member| member.host.to_string());
+    let hosts = members.into_iter().map(|member| member.host.clone());
     let answers = answers(arguments, deploys, compilation, hosts.collect(), deadline).await?;
     let mut groups: BTreeMap<String, (Vec<String>, Plan)> = BTreeMap::new();
     let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();

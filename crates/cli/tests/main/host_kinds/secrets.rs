@@ -189,6 +189,27 @@ pub(super) const SECRETS: &[Secret] = &[
             "packed text",
         ),
     ),
+    secret(
+        "a file from a server",
+        "[\"file:///srv/fetched\",]",
+        "sensitive([\"file:///srv/fetched\",])",
+        "file:///srv/fetched",
+    ),
+    told_as(
+        "sha256 ",
+        secret(
+            "a directory from an archive",
+            "\"/srv/packed.tar\"",
+            "sensitive(\"/srv/packed.tar\")",
+            "/srv/packed.tar",
+        ),
+    ),
+    secret(
+        "a checkout",
+        "\"/srv/origin\"",
+        "sensitive(\"/srv/origin\")",
+        "/srv/origin",
+    ),
     told_as(
         "an archive of 1 member",
         secret(

@@ -150,6 +150,27 @@ pub(super) const TROUBLES: &[Trouble] = &[
         end: EMPTY,
     },
     Trouble {
+        row: "a file from a server",
+        begin: FILL,
+        drift: "printf changed > /small/fetched",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "a directory from an archive",
+        begin: FILL,
+        drift: "printf changed > /small/opt/a",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "a checkout",
+        begin: "mv /srv/origin /srv/away",
+        drift: "rm -r /srv/tree",
+        said: "does not appear to be a git repository",
+        end: "mv /srv/away /srv/origin",
+    },
+    Trouble {
         row: "an entry of a JSON document",
         begin: FILL,
         drift: "printf '{\"log\": {\"level\": \"info\"}}' > /small/daemon.json",

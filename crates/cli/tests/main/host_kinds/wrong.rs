@@ -74,6 +74,21 @@ pub(super) const WRONG: &[(&str, &str, &str)] = &[
         "key",
     ),
     (
+        "download",
+        "download \"/w/download\" {\n\t«url => [\"ftp://example.org/a\",],»\n}",
+        "`ftp:` is not supported",
+    ),
+    (
+        "archive",
+        "archive \"/w/archive/\" {\n\tsource => \"/w/a.tar\",\n\t«keep => [\"a[\",],»\n}",
+        "unclosed character class",
+    ),
+    (
+        "git",
+        "git \"/w/git/\" {\n\turl => \"/w/origin\",\n\t«commit => \"abc\",»\n}",
+        "must be a whole hash",
+    ),
+    (
         "json:edit",
         "json:edit \"/w/document\" {\n\t«edits => [\".a =\",],»\n}",
         ".a =",

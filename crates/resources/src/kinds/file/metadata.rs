@@ -4,8 +4,8 @@ use setpoint_engine::{Apply, DriftValue, Failure, Sort};
 use setpoint_host::files::{Content, Entry, FileType, Replace, Stat, own_gid, own_uid, umask};
 
 use super::File;
-use super::mode::Mode;
 use super::run::{Certain, Occupant, Progress, Run, is_secret};
+use crate::file_mode::Mode;
 use crate::sorts::{Account, GROUP, USER};
 
 /// Wanted owner and group as numbers, and what was found before anything was changed.

@@ -16,9 +16,9 @@ use setpoint_host::files::{
 use sha2::{Digest, Sha256};
 
 use super::metadata::Identities;
-use super::mode::Mode;
 use super::{File, SECRETS, path};
 use crate::enclosing;
+use crate::file_mode::Mode;
 use crate::presence::Presence;
 use crate::validation;
 

@@ -208,8 +208,16 @@ impl Dialect {
         let mut quote = None;
         let mut before = b' ';
         let mut end = text.len();
+        let mut is_escaped = false;
         if matches!(self, Dialect::Ini | Dialect::Env | Dialect::Git) {
             for (at, byte) in text.iter().enumerate() {
+                let has_escapes = self != Dialect::Ini && quote != Some(b'\'');
+                let was_escaped = is_escaped;
+                is_escaped = has_escapes && !was_escaped && *byte == b'\\';
+                if was_escaped {
+                    before = *byte;
+                    continue;
+                }
                 let is_mark = self.comment_marks().contains(byte);
                 // In git's files a comment needs no blank before it.
                 let is_apart = before.is_ascii_whitespace() || self == Dialect::Git;
@@ -219,7 +227,7 @@ impl Dialect {
                         break;
                     }
                     None if *byte == b'"' || (*byte == b'\'' && self != Dialect::Git) => quote = Some(*byte),
-                    Some(open) if open == *byte && before != b'\\' => quote = None,
+                    Some(open) if open == *byte => quote = None,
                     _ => {}
                 }
                 before = *byte;

@@ -402,8 +402,13 @@ impl<'a> Document<'a> {
             // The comment of the line would become a part of the value.
             setting.value.end = bare(&entry.text).len();
         }
+        let follows = entry.text.get(setting.value.end).copied();
         entry.text.splice(setting.value.clone(), written.bytes());
         setting.value.end = setting.value.start + written.len();
+        // A comment directly behind an empty value.
+        if follows.is_some_and(|next| !next.is_ascii_whitespace()) && !written.is_empty() {
+            entry.text.insert(setting.value.end, b' ');
+        }
     }
 
     /// Takes the mark of a comment away, and gives the setting its value.

@@ -1,3 +1,5 @@
+//! Edits of files in all dialects.
+
 use proptest::prelude::*;
 use setpoint_engine::{IfSet, Words};
 
@@ -237,6 +239,12 @@ fn dialects_read_and_write_their_own_values() {
             "[core]\n\tbare\n"
         ),
         None
+    );
+    becomes(
+        &ini(Dialect::Git, "x", &[("k", ";\\")]),
+        "[x]\nk=;",
+        "[x]\nk=\";\\\\\" ;",
+        &["x.k:  -> ;\\"],
     );
     becomes(
         &ini(Dialect::Desktop, "Desktop Entry", &[("Name[de]", "b")]),

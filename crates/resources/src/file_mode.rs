@@ -8,7 +8,7 @@ use setpoint_value::Value;
 
 /// A wanted mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// These twelve bits.
     Octal(u32),
     /// What these clauses make of the current bits, left to right.
@@ -17,7 +17,7 @@ pub(super) enum Mode {
 
 /// `who=what`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Clause {
+pub(crate) struct Clause {
     /// The bits that are cleared first: those of who is named.
     clears: u32,
     /// The bits that are set then.
@@ -97,12 +97,12 @@ impl Mode {
     }
 
     /// Whether everybody may read what has no other bits than those that it sets.
-    pub(super) fn lets_others_read(&self) -> bool {
+    pub(crate) fn lets_others_read(&self) -> bool {
         self.of(0) & 0o004 != 0
     }
 
     /// The twelve bits that it wants of something that has these.
-    pub(super) fn of(&self, current: u32) -> u32 {
+    pub(crate) fn of(&self, current: u32) -> u32 {
         match self {
             Mode::Octal(bits) => *bits,
             Mode::Symbolic(clauses) => clauses.iter().fold(current & 0o7777, |bits, clause| {
