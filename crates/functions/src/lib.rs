@@ -15,6 +15,7 @@ mod encoding;
 mod example;
 mod fmt;
 mod golang;
+mod hash;
 mod iter;
 mod list;
 mod local;
@@ -32,6 +33,7 @@ mod text_builder;
 mod top_level;
 mod util;
 mod value;
+mod version;
 mod world;
 
 use setpoint_value::{Module, Registry};
@@ -59,6 +61,7 @@ pub static MODULES: &[&Module] = &[
     &golang::runtime::MODULE,
     &golang::strconv::MODULE,
     &golang::strings::MODULE,
+    &hash::MODULE,
     &iter::MODULE,
     &list::MODULE,
     &local::MODULE,
@@ -73,6 +76,7 @@ pub static MODULES: &[&Module] = &[
     &sys::fwupd::MODULE,
     &test::MODULE,
     &util::MODULE,
+    &version::MODULE,
     &value::MODULE,
     &world::MODULE,
     &world::collect::MODULE,

@@ -20,6 +20,7 @@ mod group;
 mod gsettings;
 mod gzip;
 mod hostname;
+mod hosts;
 mod ini;
 mod json_edit;
 mod kv;
@@ -39,13 +40,16 @@ mod schedule;
 mod settled;
 mod ssh_authorized_key;
 mod substitute;
+mod sudoers;
 mod svc;
 mod sysctl;
 mod tar;
 mod test;
 mod timer;
+mod timezone;
 mod user;
 mod value;
+mod wait;
 
 use setpoint_engine::KindSpec;
 
@@ -60,6 +64,7 @@ pub static KINDS: &[&KindSpec] = &[
     &mount::Mount::SPEC,
     &nspawn::Nspawn::SPEC,
     &hostname::Hostname::SPEC,
+    &timezone::Timezone::SPEC,
     &net::Net::SPEC,
     &firewalld::Firewalld::SPEC,
     &user::User::SPEC,
@@ -69,12 +74,15 @@ pub static KINDS: &[&KindSpec] = &[
     &block::Block::SPEC,
     &substitute::Substitute::SPEC,
     &ini::Ini::SPEC,
+    &hosts::Hosts::SPEC,
+    &sudoers::Sudoers::SPEC,
     &ssh_authorized_key::SshAuthorizedKey::SPEC,
     &json_edit::JsonEdit::SPEC,
     &augeas::Augeas::SPEC,
     &download::Download::SPEC,
     &archive::Archive::SPEC,
     &git::Git::SPEC,
+    &wait::Wait::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
     &deploy_tar::DeployTar::SPEC,

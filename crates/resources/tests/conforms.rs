@@ -185,6 +185,23 @@ const EXAMPLES: &[Example] = &[
         assert!(packed.unwrap().success());
         (format!("{}/", bench.path("opt")), vec![("source", text(source))])
     }),
+    example("hosts", |bench| {
+        let file = bench.write("hosts", "127.0.0.1 localhost\n192.0.2.7 old\n");
+        (
+            "192.0.2.7".to_owned(),
+            vec![("file", text(file)), ("names", texts(&["db"]))],
+        )
+    }),
+    Example {
+        kind: "wait",
+        make: |bench| {
+            let path = bench.write("there", "ready");
+            let pattern = ("contains", text("^ready$"));
+            ("w".to_owned(), vec![("path", text(path)), pattern])
+        },
+        converges: true,
+        touches: false,
+    },
     example("ssh:authorized_key", |bench| {
         let file = bench.path(".ssh/authorized_keys");
         let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
@@ -281,6 +298,8 @@ const ON_A_MACHINE: &[&str] = &[
     "fwupd:system",
     "remote",
     "git",
+    "sudoers",
+    "timezone",
 ];
 
 #[test]

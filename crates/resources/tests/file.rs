@@ -822,3 +822,38 @@ fn without_privilege_the_failure_names_the_target() {
         .failure();
     assert_eq!(failure, "create /setpoint-test: Permission denied");
 }
+
+#[test]
+fn first_contents_are_left_to_others_and_the_mode_is_not() {
+    let bench = Bench::new();
+    let parameters = [
+        ("content", text("default")),
+        ("mode", text("0640")),
+        ("replace", Value::Bool(false)),
+    ];
+    let mut first = bench.resource("file", &bench.path("conf"), &parameters);
+    first.apply().drifted(&["content"]);
+    bench.write("conf", "mine");
+    bench.set_mode("conf", 0o600);
+    first.apply().drifted(&["mode"]);
+    assert_eq!(
+        (bench.read("conf"), bench.mode("conf")),
+        ("mine".to_owned(), 0o640)
+    );
+    bench.write("source/a", "default");
+    let tree = [
+        ("source", text(format!("{}/", bench.path("source")))),
+        ("recurse", yes()),
+        ("state", text("exists")),
+        ("replace", Value::Bool(false)),
+    ];
+    let mut tree = bench.resource("file", &format!("{}/", bench.path("tree")), &tree);
+    tree.apply();
+    assert_eq!(bench.read("tree/a"), "default");
+    bench.write("tree/a", "mine");
+    tree.apply().is_ok();
+    assert_eq!(
+        refused("file", "/n", &[("replace", Value::Bool(false))]),
+        ["replace: there are no contents: set `content`, `source` or `fragments`"]
+    );
+}

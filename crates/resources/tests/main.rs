@@ -22,3 +22,4 @@ mod kind_walk_through;
 mod made;
 mod server;
 mod small;
+mod waiting;

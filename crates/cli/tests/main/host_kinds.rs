@@ -89,8 +89,18 @@ const NETWORKS: Group = Group {
 };
 
 const EDITS: Group = Group {
-    kinds: &["augeas", "block", "line", "substitute", "ini", "json:edit"],
-    needs: &["augtool"],
+    kinds: &[
+        "augeas",
+        "block",
+        "line",
+        "substitute",
+        "ini",
+        "hosts",
+        "sudoers",
+        "timezone",
+        "json:edit",
+    ],
+    needs: &["augtool", "visudo"],
     prepare: "true",
 };
 
@@ -157,6 +167,7 @@ const KEEP_NOTHING: &[(&str, &str)] = &[
     ("print", "it prints"),
     ("noop", "it does nothing"),
     ("timer", "it waits"),
+    ("wait", "it waits"),
     ("value", "it hands a value on"),
     ("test", "it takes parameters of every type and keeps none"),
     ("exit", "it ends the program"),

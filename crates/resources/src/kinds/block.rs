@@ -44,7 +44,8 @@ use crate::validation::Validation;
 pub(crate) struct Block {
     /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
     file: String,
-    /// Whether the block is there. It must be set.
+    /// Whether the block is there.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The lines between the marks.
     content: Text,

@@ -71,6 +71,10 @@ pub(crate) struct File {
     force: bool,
     /// Removes from a directory what nobody manages.
     purge: bool,
+    /// Whether the contents of a file that exists are replaced. If not, a file gets its contents when it is created, and then others can change them. Owner,
+    /// group and mode are repaired in any case. Not one of mgmt's parameters.
+    #[param(default = true)]
+    replace: bool,
     /// Makes the path a symbolic link whose text is `source`.
     symlink: bool,
     /// A directory in which copies are kept of what this resource replaces or removes: the newest ten of each path.
@@ -440,6 +444,12 @@ impl File {
             refuse(
                 "state",
                 "what shall be absent has no `content`, `source` or `fragments`",
+            );
+        }
+        if !(self.replace || content || source || fragments) {
+            refuse(
+                "replace",
+                "there are no contents: set `content`, `source` or `fragments`",
             );
         }
         if absent && self.selinux.is_some() {

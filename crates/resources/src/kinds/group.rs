@@ -30,7 +30,8 @@ use crate::sorts::{Account, GROUP};
 #[derive(Debug, Resource)]
 #[resource(kind = "group", autoedge, asynchronous, reads_back)]
 pub(crate) struct Group {
-    /// Whether it exists. It must be set.
+    /// Whether it exists.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The number of the group. Unset: the next free one, and not managed.
     gid: Option<u32>,

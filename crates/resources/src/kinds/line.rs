@@ -58,7 +58,8 @@ use crate::validation::Validation;
 pub(crate) struct Line {
     /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
     file: String,
-    /// Whether the lines are there. It must be set.
+    /// Whether the lines are there.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The lines. Without any there is nothing to do, unless `match` is set and `state` is `absent`.
     content: Text,

@@ -69,7 +69,8 @@ const MOST_NAMED: usize = 5;
 #[derive(Debug, Resource)]
 #[resource(kind = "mount", brings = anything, autoedge, asynchronous)]
 pub(crate) struct Mount {
-    /// Whether it is there. It must be set.
+    /// Whether it is there.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// What is mounted: a path, `UUID=`, `LABEL=`, `PARTUUID=` or `PARTLABEL=` with a value, `host:/path`, or any word for what has no device.
     device: String,

@@ -57,7 +57,8 @@ use crate::turns::Turn;
 #[derive(Debug, Resource)]
 #[resource(kind = "ssh:authorized_key", autoedge)]
 pub(crate) struct SshAuthorizedKey {
-    /// Whether the key is there. It must be set.
+    /// Whether the key is there.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The file: an absolute path, or one that begins with `~/` or `~NAME/`. Unset: `.ssh/authorized_keys` in the home of `user`, or our own.
     file: String,

@@ -53,7 +53,8 @@ use crate::sorts::{Account, FILE, GROUP, USER};
 #[derive(Debug, Resource)]
 #[resource(kind = "user", autoedge, asynchronous, reads_back)]
 pub(crate) struct User {
-    /// Whether it exists. It must be set.
+    /// Whether it exists.
+    #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The number of the user. Unset: the next free one, and not managed.
     uid: Option<u32>,

@@ -124,6 +124,27 @@ pub(super) const SECRETS: &[Secret] = &[
     ),
     secret("settings of a section", "\"256M\"", "sensitive(\"256M\")", "256M"),
     secret(
+        "the names of an address",
+        "[\"db.example.org\", \"db\",]",
+        "sensitive([\"db.example.org\", \"db\",])",
+        "db.example.org",
+    ),
+    told_as(
+        "87 bytes",
+        secret(
+            "rights to run commands",
+            "[\"/bin/systemctl reload nginx\",]",
+            "sensitive([\"/bin/systemctl reload nginx\",])",
+            "reload nginx",
+        ),
+    ),
+    secret(
+        "the time zone",
+        "{}",
+        "{ zone => sensitive(\"Europe/Berlin\"), }",
+        "zoneinfo/Europe/Berlin",
+    ),
+    secret(
         "an entry of a JSON document",
         "\".log.level = \\\"warn\\\"\"",
         "sensitive(\".log.level = \\\"warn\\\"\")",

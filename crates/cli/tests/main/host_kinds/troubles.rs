@@ -171,6 +171,27 @@ pub(super) const TROUBLES: &[Trouble] = &[
         end: "mv /srv/away /srv/origin",
     },
     Trouble {
+        row: "the names of an address",
+        begin: FILL,
+        drift: "printf '127.0.0.1 localhost\\n192.0.2.7 old\\n' > /small/hosts",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "rights to run commands",
+        begin: "echo 'wrong line' > /etc/sudoers.d/10-other",
+        drift: "rm /etc/sudoers.d/50-deploy",
+        said: "refuses them",
+        end: "rm /etc/sudoers.d/10-other",
+    },
+    Trouble {
+        row: "the time zone",
+        begin: "mv /usr/share/zoneinfo/Europe/Berlin /usr/share/zoneinfo/Berlin",
+        drift: "ln -sf /usr/share/zoneinfo/Etc/UTC /etc/localtime",
+        said: "there is no time zone",
+        end: "mv /usr/share/zoneinfo/Berlin /usr/share/zoneinfo/Europe/Berlin",
+    },
+    Trouble {
         row: "an entry of a JSON document",
         begin: FILL,
         drift: "printf '{\"log\": {\"level\": \"info\"}}' > /small/daemon.json",

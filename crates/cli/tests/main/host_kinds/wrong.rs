@@ -89,6 +89,21 @@ pub(super) const WRONG: &[(&str, &str, &str)] = &[
         "must be a whole hash",
     ),
     (
+        "hosts",
+        "hosts \"192.0.2.7\" {\n\t«names => [\"a b\",],»\n}",
+        "`a b` is not the name of a host",
+    ),
+    (
+        "sudoers",
+        "sudoers \"w\" {\n\tusers => [\"u\",],\n\t«commands => [\"reboot\",],»\n}",
+        "`reboot` does not begin with an absolute path",
+    ),
+    (
+        "timezone",
+        "timezone \"w\" {\n\t«zone => \"../etc\",»\n}",
+        "`../etc` is not the name of a time zone",
+    ),
+    (
         "json:edit",
         "json:edit \"/w/document\" {\n\t«edits => [\".a =\",],»\n}",
         ".a =",

@@ -349,6 +349,10 @@ impl<'r, 'a> Run<'r, 'a> {
             return Ok(());
         }
         let file = self.file;
+        let is_there = self.occupant.found.is_some_and(|found| found.is_regular());
+        if !file.replace && is_there && !file.is_directory() && !self.identities.takes_over {
+            return Ok(());
+        }
         if let Some(content) = &file.content {
             self.write_bytes(content.clone(), file.fingerprint, Reported::AsPathAllows)
                 .await?;

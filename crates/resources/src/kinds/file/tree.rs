@@ -195,6 +195,7 @@ impl Run<'_, '_> {
         let found = to.stat_following()?;
         let mut is = DriftValue::Absent;
         match found {
+            Some(found) if found.is_regular() && !self.file.replace => return Ok(()),
             Some(found) if found.is_regular() => {
                 let verified = self.apply.handle().verified();
                 let known = print.is_some_and(|print| verified.holds(target.as_path(), found.stamp(), print));
