@@ -29,6 +29,7 @@ mod presence;
 mod program_exit;
 mod program_files;
 mod remote_contents;
+mod replaced_directory;
 mod shared_store;
 pub mod sorts;
 mod system_bus;

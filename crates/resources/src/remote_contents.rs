@@ -211,7 +211,12 @@ impl RemoteContents {
             Stored::Payload(payload) => serde_json::from_slice::<Memory>(&payload).ok(),
             Stored::Nothing | Stored::Unusable(_) => None,
         };
-        Ok(memory.filter(|memory| self.url.contains(&memory.url)))
+        Ok(memory)
+    }
+
+    /// Whether remembered contents are from one of the addresses.
+    pub(crate) fn is_from_here(&self, memory: &Memory) -> bool {
+        self.url.contains(&memory.url)
     }
 
     /// Remembers contents that were put in place.

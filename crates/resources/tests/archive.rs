@@ -108,7 +108,10 @@ fn entries_of_others_survive_a_new_version() {
         ("mine".to_owned(), "rows".to_owned())
     );
     assert_eq!(bench.read("opt/bin/tool"), "tool two");
+    // The rest of a killed run goes.
+    bench.write(".opt.setpoint-new/half", "");
     archive(&bench, &two, &kept).apply().is_ok();
+    assert!(!bench.exists(".opt.setpoint-new"));
 }
 
 #[test]

@@ -115,6 +115,24 @@ fn a_server_is_asked_again_whether_it_has_something_new() {
 }
 
 #[test]
+fn another_address_is_another_file() {
+    let (bench, server) = (Bench::new(), Server::start());
+    let (one, two) = (server.file("one", "one"), server.file("two", "two"));
+    download(&bench, &[&one], &[]).apply().drifted(&["state"]);
+    let mut other = download(&bench, &[&two], &[]);
+    other.apply().drifted(&["content"]);
+    assert_eq!(bench.read("file"), "two");
+    other.apply().is_ok();
+    // A file that was there before is left alone.
+    bench.write("mine", "mine");
+    let mine = bench.path("mine");
+    bench
+        .resource("download", &mine, &[("url", texts(&[&one]))])
+        .apply()
+        .is_ok();
+}
+
+#[test]
 fn a_checksum_comes_from_a_list() {
     let (bench, server) = (Bench::new(), Server::start());
     let url = server.file("dir/hello.bin", "hello");

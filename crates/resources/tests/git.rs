@@ -215,9 +215,9 @@ fn a_checkout_that_was_interrupted_is_finished() {
     tree.apply().is_ok();
     // The rest of an interrupted clone is no obstacle.
     std::fs::remove_dir_all(bench.path("tree")).unwrap();
-    bench.write(".tree.setpoint-clone/half", "");
+    bench.write(".tree.setpoint-new/half", "");
     checkout(&bench, &url, &branch).apply().drifted(&["state"]);
-    assert!(!bench.exists(".tree.setpoint-clone"));
+    assert!(!bench.exists(".tree.setpoint-new"));
 }
 
 #[test]
@@ -313,4 +313,134 @@ fn what_makes_no_sense_is_refused() {
         refused(&option),
         ["branch: `--upload-pack=x` is not a name that git takes"]
     );
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "it says why a test is left out")]
+fn a_tree_belongs_to_its_user() {
+    let bench = Bench::new();
+    let (url, _) = origin(&bench);
+    if !crate::harness::is_root() {
+        eprintln!("left out: only root gives files away");
+        return;
+    }
+    // The user must get there.
+    for directory in ["", "origin"] {
+        bench.set_mode(directory, 0o755);
+    }
+    let owner =
+        |path: &str| std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(bench.path(path)).unwrap());
+    checkout(&bench, &url, &[("branch", text("main"))]).apply();
+    assert_eq!(owner("tree/file"), 0);
+    // Git serves no repository of another user.
+    let given = Command::new("chown")
+        .args(["-R", "games", &bench.path("origin")])
+        .status();
+    assert!(given.unwrap().success());
+    let games = [("branch", text("main")), ("user", text("games"))];
+    let mut given = checkout(&bench, &url, &games);
+    given.apply().drifted(&["owner"]);
+    assert_eq!(owner("tree/file"), owner("tree"));
+    assert_ne!(owner("tree/file"), 0);
+    given.apply().is_ok();
+}
+
+/// A server of SSH on loopback, with a key of its own and one that may log in.
+struct Sshd {
+    process: std::process::Child,
+    port: u16,
+}
+
+impl Sshd {
+    /// None where there is no server, or we are not root.
+    #[expect(clippy::print_stderr, reason = "it says why a test is left out")]
+    fn start(bench: &Bench) -> Option<Sshd> {
+        let has_server = std::path::Path::new("/usr/sbin/sshd").exists();
+        if !has_server || !crate::harness::is_root() {
+            eprintln!("left out: no sshd, or no rights to start it");
+            return None;
+        }
+        let _ = std::fs::create_dir_all("/run/sshd");
+        for key in ["host", "user"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &bench.path(key)])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let process = Command::new("/usr/sbin/sshd")
+            .args([
+                "-f",
+                "/dev/null",
+                "-D",
+                "-e",
+                "-p",
+                &port.to_string(),
+                "-h",
+                &bench.path("host"),
+            ])
+            .args([
+                "-o",
+                "ListenAddress=127.0.0.1",
+                "-o",
+                "StrictModes=no",
+                "-o",
+                "PidFile=none",
+            ])
+            .args(["-o", &format!("AuthorizedKeysFile={}", bench.path("user.pub"))])
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        Some(Sshd { process, port })
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_repository_behind_ssh_needs_the_keys_of_both_sides() {
+    let bench = Bench::new();
+    origin(&bench);
+    let Some(sshd) = Sshd::start(&bench) else { return };
+    let user = std::env::var("USER").unwrap_or_else(|_| "root".to_owned());
+    let url = format!("ssh://{user}@127.0.0.1:{}{}", sshd.port, bench.path("origin"));
+    let host_key = bench.read("host.pub");
+    let host_key: Vec<&str> = host_key.split(' ').take(2).collect();
+    let line = |port: u16| format!("[127.0.0.1]:{port} {}", host_key.join(" "));
+    let parameters = |key: &str, line: &str| {
+        let other = format!("other.example.org {}", host_key.join(" "));
+        [
+            ("branch", text("main")),
+            ("key", text(bench.path(key))),
+            ("host_key", texts(&[&other, line])),
+        ]
+    };
+    let unknown = checkout(&bench, &url, &parameters("user", &line(1)))
+        .apply()
+        .failure();
+    assert!(
+        unknown.contains("the key of the host is not known; set `host_key`"),
+        "{unknown}"
+    );
+    let foreign = checkout(&bench, &url, &parameters("host", &line(sshd.port)))
+        .apply()
+        .failure();
+    assert!(
+        foreign.contains("the server does not accept the key; set `key`"),
+        "{foreign}"
+    );
+    checkout(&bench, &url, &parameters("user", &line(sshd.port)))
+        .apply()
+        .drifted(&["state"]);
+    assert_eq!(bench.read("tree/file"), "one");
 }

@@ -28,6 +28,7 @@ use crate::enclosing;
 use crate::file_mode::Mode;
 use crate::presence::Presence;
 use crate::remote_contents::{Memory, New, RemoteContents};
+use crate::replaced_directory::remove_leftover;
 use crate::sorts::Account;
 
 /// So many differences are reported one by one.
@@ -274,7 +275,10 @@ impl Resource for Archive {
         if self.state == Presence::Absent {
             return block_in_place(|| self.remove(&path, manifest.as_ref(), apply));
         }
-        let memory = self.remote.memory(apply)?;
+        let memory = self
+            .remote
+            .memory(apply)?
+            .filter(|memory| self.remote.is_from_here(memory));
         let version = self.keep_unpacked(&path, manifest, memory, apply).await?;
         apply.send(Sent {
             path: path.to_string(),
@@ -319,6 +323,9 @@ impl Archive {
             .filter(|manifest| is_same && manifest.options == options)
         {
             differences = block_in_place(|| self.differences(path, manifest, apply))?;
+            if differences.is_empty() && apply.may_repair() {
+                block_in_place(|| remove_leftover(path))?;
+            }
             if differences.is_empty()
                 && !(is_due && self.remote.checksum.is_none() && self.remote.checksum_url.is_empty())
             {

@@ -153,6 +153,11 @@ impl Download {
         apply: &mut Apply<'_>,
     ) -> Result<String, Failure> {
         let owners = self.ownership.find(apply, path)?;
+        // The file came from another address.
+        let is_from_elsewhere = memory
+            .as_ref()
+            .is_some_and(|memory| !self.remote.is_from_here(memory));
+        let memory = memory.filter(|_| !is_from_elsewhere);
         let is_due = self.remote.is_due(memory.as_ref(), apply);
         let listed = self.remote.wanted(memory.as_ref(), is_due, apply).await?;
         let put = memory
@@ -165,7 +170,7 @@ impl Download {
                 block_in_place(|| holds(path, entry, stat, wanted, apply))?
             }
             // Nothing says what it must hold.
-            (Some(_), None) => self.remote.every.is_none() && !apply.refresh_pending(),
+            (Some(_), None) => self.remote.every.is_none() && !apply.refresh_pending() && !is_from_elsewhere,
         };
         let sha256 = memory
             .as_ref()

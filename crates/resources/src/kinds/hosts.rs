@@ -228,8 +228,8 @@ impl Hosts {
                 Some((field, changed)) => {
                     new.differences.push(Difference {
                         field,
-                        is: DriftValue::from(String::from_utf8_lossy(bare(raw)).into_owned()),
-                        want: changed.clone().into(),
+                        is: shown(&String::from_utf8_lossy(bare(raw))),
+                        want: changed.as_deref().map(shown).into(),
                         is_existence: changed.is_none() && self.state == Presence::Absent,
                     });
                     if let Some(changed) = changed {
@@ -249,7 +249,7 @@ impl Hosts {
             new.differences.push(Difference {
                 field: "names".to_owned(),
                 is: DriftValue::Absent,
-                want: line.into(),
+                want: shown(&line),
                 is_existence: true,
             });
         }
@@ -323,6 +323,11 @@ impl Hosts {
         }
         others.into_iter().collect()
     }
+}
+
+/// A line as messages show it.
+fn shown(line: &str) -> DriftValue {
+    DriftValue::from(line.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn is_host_name(name: &str) -> bool {

@@ -234,7 +234,26 @@ impl Ini {
     }
 
     /// The text with all settings as they must be; none if they are.
+    ///
+    /// Each edit is proved before it counts: the new text, read again, has nothing to edit.
     fn change(&self, text: &[u8]) -> Result<Option<NewText>, String> {
+        let Some(new) = self.edited(text)? else {
+            return Ok(None);
+        };
+        match self.edited(&new.text)? {
+            None => Ok(Some(new)),
+            Some(again) => {
+                let fields: Vec<&str> = again.differences.iter().map(|one| one.field.as_str()).collect();
+                Err(format!(
+                    "the lines around {} cannot be edited: the new text would be read differently",
+                    fields.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// The text after one edit; none if nothing differs.
+    fn edited(&self, text: &[u8]) -> Result<Option<NewText>, String> {
         let rules = Rules {
             dialect: self.dialect,
             ignore_case: self.ignore_case,

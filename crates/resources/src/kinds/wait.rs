@@ -310,7 +310,9 @@ impl Wait {
             authorities: self.ca.as_ref().map(|path| path.as_path().to_path_buf()),
             identity: None,
         };
-        let answer = timeout(LOOK, request.read(ANSWER)).await.ok()?;
+        let Ok(answer) = timeout(LOOK, request.read(ANSWER)).await else {
+            return Some(wanted);
+        };
         let is_status = |status: &str| status.starts_with(&self.status.to_string());
         match (answer, &*self.body) {
             (Ok(body), Some(pattern)) if self.status == 200 => {

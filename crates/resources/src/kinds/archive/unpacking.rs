@@ -1,7 +1,6 @@
 //! Unpacking an archive into a directory.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::manifest::{Item, Manifest, Sort, key_of, path_of, stamp};
 use super::reader::{Format, Limits, Member, What, each, stays_inside};
 use crate::file_mode::Mode;
+use crate::replaced_directory::places;
 
 /// How an archive is unpacked.
 pub(super) struct Unpacking<'a> {
@@ -46,7 +46,7 @@ impl Unpacking<'_> {
         manifest: &mut Manifest,
         store: impl FnOnce(&Manifest) -> Result<(), Failure>,
     ) -> Result<bool, Failure> {
-        let (place, new) = self.places()?;
+        let (place, new) = places(self.path)?;
         let mut tree = NewTree::create(&new)?;
         let unpacked = self.fill(&mut tree, archive, format, manifest);
         let filled = unpacked.and_then(|()| {
@@ -73,7 +73,7 @@ impl Unpacking<'_> {
         manifest: &mut Manifest,
         former: Option<&Manifest>,
     ) -> Result<(), Failure> {
-        let place = self.entry()?;
+        let (place, _) = places(self.path)?;
         let mut tree = NewTree::open(&place)?;
         self.fill(&mut tree, archive, format, manifest)?;
         self.finish(&mut tree, &place, manifest)?;
@@ -93,25 +93,6 @@ impl Unpacking<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The directory, and the second one in which a new version is unpacked.
-    fn places(&self) -> Result<(Entry, Entry), Failure> {
-        let place = self.entry()?;
-        let name = format!(".{}.setpoint-new", place.name().to_string_lossy());
-        let new = place.directory().entry(name);
-        Ok((place, new))
-    }
-
-    fn entry(&self) -> Result<Entry, Failure> {
-        let bytes = self.path.as_bytes();
-        let path = AbsolutePath::new(OsStr::new(&*String::from_utf8_lossy(
-            bytes.strip_suffix(b"/").unwrap_or(bytes),
-        )));
-        let path = path.map_err(|error| Failure::new("use the path").because(error))?;
-        Entry::at(&path)
-            .and_then(|entry| entry.follow())
-            .attempting("unpack into", &path)
     }
 
     fn below(&self, path: &Path) -> Result<Entry, Failure> {
@@ -358,13 +339,8 @@ pub(super) fn remove(path: &AbsolutePath, entries: &[Entry], whole: bool) -> Res
     }
     if whole {
         // It stays if others have something in it.
-        let bytes = path.as_bytes();
-        let path = AbsolutePath::new(
-            String::from_utf8_lossy(bytes.strip_suffix(b"/").unwrap_or(bytes)).into_owned(),
-        );
-        if let Ok(path) = path {
-            let _ = Entry::at(&path).and_then(|entry| entry.remove_directory());
-        }
+        let (place, _) = places(path)?;
+        let _ = place.remove_directory();
     }
     Ok(())
 }

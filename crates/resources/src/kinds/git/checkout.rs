@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use setpoint_engine::{Apply, Attempting, DriftValue, Failure};
+use setpoint_engine::{Apply, DriftValue, Failure};
 use setpoint_host::files::{AbsolutePath, Directory, Entry, Timestamp, exchange_directory};
 use setpoint_host::processes::{Command, Stop};
 use setpoint_host::state::Stored;
@@ -11,6 +11,7 @@ use tokio::task::block_in_place;
 
 use super::repository::{Access, Reference, Repository};
 use super::{Changes, Commits, Git, MovedTag, Place, Untracked};
+use crate::replaced_directory::{places, remove_leftover};
 
 /// Where the wanted commit is kept in a repository.
 const TARGET: &str = "refs/setpoint/target";
@@ -251,6 +252,9 @@ impl Git {
             tell("untracked", named(&found.untracked).into(), DriftValue::Absent);
         }
         if !differs {
+            if apply.may_repair() {
+                block_in_place(|| remove_leftover(path))?;
+            }
             if apply.may_repair()
                 && memory
                     .as_ref()
@@ -601,18 +605,6 @@ impl Git {
         }
         Ok(())
     }
-}
-
-/// The directory of a path, and the second one in which a new checkout is made.
-fn places(path: &AbsolutePath) -> Result<(Entry, Entry), Failure> {
-    let text = path.to_string();
-    let bare = AbsolutePath::new(text.trim_end_matches('/'));
-    let bare = bare.map_err(|error| Failure::new("use the path").because(error))?;
-    let place = Entry::at(&bare).attempting("check out", &bare)?;
-    let new = place
-        .directory()
-        .entry(format!(".{}.setpoint-clone", place.name().to_string_lossy()));
-    Ok((place, new))
 }
 
 /// Gives a tree to a user.

@@ -65,7 +65,7 @@ impl Repository<'_, '_> {
         let finished = self.run(attempted, arguments).await?;
         match finished.exit.is_success() {
             true => Ok(text(&finished)),
-            false => Err(self.failure(attempted, &finished)),
+            false => Err(failure(attempted, &self.path.to_string(), &finished)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Repository<'_, '_> {
     /// When it cannot be asked.
     pub(super) async fn on_server(&self, url: &str, reference: &str) -> Result<Option<Reference>, Failure> {
         let peeled = format!("{reference}^{{}}");
-        let attempted = "ask the server of";
+        let attempted = "ask the server for the commit of";
         let arguments = ["ls-remote", "--exit-code", "--", url, reference, &peeled];
         let finished = self.run(attempted, &arguments).await?;
         // With `--exit-code`, 2 says that there is no such name.
@@ -92,7 +92,7 @@ impl Repository<'_, '_> {
             return Ok(None);
         }
         if !finished.exit.is_success() {
-            return Err(self.failure(attempted, &finished));
+            return Err(failure(attempted, url, &finished));
         }
         let printed = text(&finished);
         let lines: BTreeMap<&str, &str> = printed
@@ -109,7 +109,8 @@ impl Repository<'_, '_> {
     }
 
     async fn run(&self, attempted: &'static str, arguments: &[&str]) -> Result<Finished, Failure> {
-        let safe = format!("safe.directory={}", self.path);
+        // Git compares the text, and knows the directory without a slash at its end.
+        let safe = format!("safe.directory={}", self.path.to_string().trim_end_matches('/'));
         let settings = SETTINGS.into_iter().chain([safe.as_str()]);
         let settings = settings.flat_map(|setting| ["-c", setting]);
         let words = settings.chain(arguments.iter().copied()).map(OsString::from);
@@ -174,35 +175,48 @@ impl Repository<'_, '_> {
             ))),
         }
     }
+}
 
-    /// The failure of a command, with what it says, and what can be done.
-    fn failure(&self, attempted: &'static str, finished: &Finished) -> Failure {
-        let said = String::from_utf8_lossy(&finished.output.stderr()).into_owned();
-        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-        let telling =
-            |line: &&str| line.starts_with("fatal:") || line.starts_with("error:") || line.contains("ERROR:");
-        let all: Vec<&str> = lines.collect();
-        let line = all
-            .iter()
-            .copied()
-            .find(telling)
-            .or(all.last().copied())
-            .unwrap_or_default();
-        let hint = if said.contains("Host key verification failed") {
-            "; the key of the host is not known: set `host_key`"
-        } else if said.contains("Permission denied (publickey") {
-            "; the server does not accept the key: set `key`"
-        } else if said.contains("could not read Username") || said.contains("Authentication failed") {
-            "; the server wants a login: set `username` and `token`"
-        } else {
-            ""
-        };
-        let why = match line.is_empty() {
-            true => finished.exit.to_string(),
-            false => format!("{line}{hint}"),
-        };
-        Failure::new(attempted).on(&self.path).because(why)
+/// The failure of a command: its cause, or the line in which git says it.
+fn failure(attempted: &'static str, on: &str, finished: &Finished) -> Failure {
+    let said = String::from_utf8_lossy(&finished.output.stderr()).into_owned();
+    let causes = [
+        (
+            "Host key verification failed",
+            "the key of the host is not known; set `host_key`",
+        ),
+        (
+            "Permission denied (publickey",
+            "the server does not accept the key; set `key`",
+        ),
+        (
+            "could not read Username",
+            "the server wants a login; set `username` and `token`",
+        ),
+        ("Authentication failed", "the server does not accept the login"),
+    ];
+    if let Some((_, cause)) = causes.iter().find(|(text, _)| said.contains(text)) {
+        return Failure::new(attempted).on(on).because(*cause);
     }
+    let lines: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let tells =
+        |line: &&&str| line.starts_with("fatal:") || line.starts_with("error:") || line.contains("ERROR:");
+    let line = lines
+        .iter()
+        .find(tells)
+        .or(lines.last())
+        .copied()
+        .unwrap_or_default();
+    let line = line.trim_start_matches("fatal: ").trim_start_matches("error: ");
+    let why = match line {
+        "" => finished.exit.to_string(),
+        line => line.to_owned(),
+    };
+    Failure::new(attempted).on(on).because(why)
 }
 
 fn text(finished: &Finished) -> String {

@@ -239,11 +239,6 @@ impl Dialect {
         text[..end].trim_ascii_end().len()
     }
 
-    /// Whether a written value looks as if it had an inline comment.
-    pub(super) fn has_comment(self, written: &[u8]) -> bool {
-        self.value_end(written) < written.len()
-    }
-
     /// The meaning of a written value.
     pub(super) fn decoded(self, written: &[u8]) -> Vec<u8> {
         match self {

@@ -9,6 +9,9 @@ use super::dialect::{Dialect, Setting};
 use crate::text_edit::Difference;
 use crate::text_lines::{bare, end_last_line, end_of_lines, lines};
 
+/// The first bytes of some files.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// A file of settings.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
@@ -76,7 +79,7 @@ impl<'a> Document<'a> {
             let number = at + 1;
             // A byte order mark is no part of the first line.
             let mark = match at {
-                0 if lines[0].starts_with(b"\xEF\xBB\xBF") => 3,
+                0 if lines[0].starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
                 _ => 0,
             };
             let line = &bare(lines[at])[mark..];
@@ -190,7 +193,7 @@ impl<'a> Document<'a> {
         let common = lines.len().min(wanted.len());
         let missing: Vec<(&str, &str)> = wanted[common..].iter().map(|value| (key, *value)).collect();
         match lines[..common].last() {
-            Some(last) if !missing.is_empty() => self.add_after(*last, &missing),
+            Some(last) if !missing.is_empty() => self.add_after(*last, &missing)?,
             None if !missing.is_empty() => self.add(section, &missing)?,
             _ => self.remove(&lines[common..]),
         }
@@ -397,17 +400,25 @@ impl<'a> Document<'a> {
             setting.separator.end += 1;
             setting.value = setting.separator.end..setting.separator.end;
         }
-        let written = self.rules.dialect.encoded(value);
-        if self.rules.dialect.has_comment(written.as_bytes()) {
-            // The comment of the line would become a part of the value.
-            setting.value.end = bare(&entry.text).len();
-        }
+        let dialect = self.rules.dialect;
+        let written = dialect.encoded(value);
         let follows = entry.text.get(setting.value.end).copied();
         entry.text.splice(setting.value.clone(), written.bytes());
         setting.value.end = setting.value.start + written.len();
         // A comment directly behind an empty value.
         if follows.is_some_and(|next| !next.is_ascii_whitespace()) && !written.is_empty() {
             entry.text.insert(setting.value.end, b' ');
+        }
+        // A value with a quote or the mark of a comment in it can make the comment of the line a part of it.
+        let end = bare(&entry.text).len();
+        let from = if entry.text.starts_with(BYTE_ORDER_MARK) {
+            BYTE_ORDER_MARK.len()
+        } else {
+            0
+        };
+        let read = dialect.setting(&entry.text[..end], from, false);
+        if read.is_none_or(|read| read.value != setting.value) {
+            entry.text.drain(setting.value.end..end);
         }
     }
 
@@ -439,11 +450,10 @@ impl<'a> Document<'a> {
     fn add(&mut self, section: &Section<'_>, settings: &[(&str, &str)]) -> Result<(), String> {
         if let Some(found) = self.find(section)?.pop() {
             let mut body = found.body.clone();
-            match body.rfind(|at| matches!(self.entries[*at].what, What::Setting(_))) {
+            return match body.rfind(|at| matches!(self.entries[*at].what, What::Setting(_))) {
                 Some(last) => self.add_after(last, settings),
                 None => self.add_first(&found, settings),
-            }
-            return Ok(());
+            };
         }
         let is_after_text = self
             .entries
@@ -463,19 +473,16 @@ impl<'a> Document<'a> {
             .filter(|(key, _)| settings.iter().all(|(other, _)| other != key))
             .chain(settings.iter().copied())
             .collect();
-        let at = self.entries.len();
-        self.insert(at, &all, None);
-        Ok(())
+        self.insert(self.entries.len(), &all, None)
     }
 
     /// Adds settings to a section that has none.
-    fn add_first(&mut self, found: &Found, settings: &[(&str, &str)]) {
+    fn add_first(&mut self, found: &Found, settings: &[(&str, &str)]) -> Result<(), String> {
         if let Some(header) = found.header {
-            self.insert(header + 1, settings, None);
-            return;
+            return self.insert(header + 1, settings, None);
         }
         let at = self.comments_above(found.body.end);
-        self.insert(at, settings, None);
+        self.insert(at, settings, None)?;
         let next = at + settings.len();
         if next < self.entries.len() {
             let empty = Entry {
@@ -485,11 +492,12 @@ impl<'a> Document<'a> {
             };
             self.entries.insert(next, empty);
         }
+        Ok(())
     }
 
-    fn add_after(&mut self, at: usize, settings: &[(&str, &str)]) {
+    fn add_after(&mut self, at: usize, settings: &[(&str, &str)]) -> Result<(), String> {
         let What::Setting(setting) = &self.entries[at].what else {
-            return;
+            return Ok(());
         };
         let text = &self.entries[at].text;
         let start = text[..setting.key.start]
@@ -497,10 +505,25 @@ impl<'a> Document<'a> {
             .take_while(|byte| byte.is_ascii_whitespace())
             .count();
         let indent = text[..start].to_vec();
-        self.insert(at + 1, settings, Some(indent));
+        self.insert(at + 1, settings, Some(indent))
     }
 
-    fn insert(&mut self, at: usize, settings: &[(&str, &str)], indent: Option<Vec<u8>>) {
+    fn insert(
+        &mut self,
+        at: usize,
+        settings: &[(&str, &str)],
+        indent: Option<Vec<u8>>,
+    ) -> Result<(), String> {
+        if let Some(before) = at.checked_sub(1).map(|before| &self.entries[before]) {
+            let line = bare(&before.text);
+            let is_comment = matches!(before.what, What::Comment(_));
+            if !is_comment && self.rules.dialect.continues(line, line, b"") {
+                return Err(format!(
+                    "line {} ends with a backslash, so the next line would continue it",
+                    before.number
+                ));
+            }
+        }
         if at == self.entries.len() {
             self.end_last_line();
         }
@@ -533,6 +556,7 @@ impl<'a> Document<'a> {
             };
             self.entries.insert(at + place, entry);
         }
+        Ok(())
     }
 
     /// The separator of new settings: the same as in the last setting of the file with a value.
