@@ -13,7 +13,7 @@ use setpoint_host::files::{
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-/// What a file is made of, as far as its stamps say it.
+/// The inputs of a file, by their stamps.
 #[derive(Debug)]
 pub(crate) struct Origin {
     hash: Sha256,
@@ -59,7 +59,7 @@ impl Origin {
     }
 }
 
-/// What was found in the place of a derived file.
+/// The state of a derived file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,

@@ -12,7 +12,7 @@ use setpoint_engine::{Failure, Watcher, Words, async_trait};
 /// The options with which a host stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidacy {
-    /// How hosts are chosen.
+    /// The rules by which hosts are chosen.
     pub strategy: Strategy,
     /// How many are chosen; not 0.
     pub max: u32,

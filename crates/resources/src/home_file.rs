@@ -7,7 +7,7 @@ use setpoint_host::files::AbsolutePath;
 use crate::edited_file::EditedFile;
 use crate::sorts::{Account, USER};
 
-/// What is wrong with the way in which a parameter `file` names one.
+/// The reason why a parameter `file` names no such file.
 pub(crate) fn refused(file: &str) -> Option<Invalid> {
     if !file.starts_with(['/', '~']) {
         let message = "must be an absolute path, or begin with `~`";
@@ -55,7 +55,7 @@ impl HomeFile {
         Ok(path)
     }
 
-    /// What is watched: the file, and if it is in a home, who has which.
+    /// Watches of the file and, if it is in a home, of the accounts.
     pub(crate) fn watches(&self, file: &str) -> Vec<Watch> {
         let is_home = file.starts_with('~');
         let accounts = is_home.then(|| AbsolutePath::new("/etc/passwd").ok()).flatten();

@@ -316,7 +316,6 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "it says why a test is left out")]
 fn a_tree_belongs_to_its_user() {
     let bench = Bench::new();
     let (url, _) = origin(&bench);

@@ -158,7 +158,7 @@ impl Words for Compare {
     }
 }
 
-/// Where links may lead.
+/// The allowed targets of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Inside,

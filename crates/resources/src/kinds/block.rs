@@ -17,7 +17,7 @@ use crate::validation::Validation;
 
 /// Some lines in a text file that others write, too, between two marks with the resource's name.
 ///
-/// When the lines change, those between the marks do; everything else in the file stays as it is.
+/// When the lines change, those between the marks do; everything else in the file is left unchanged.
 ///
 /// ```mcl
 /// block "cluster" {
@@ -42,17 +42,17 @@ use crate::validation::Validation;
 #[derive(Debug, Resource)]
 #[resource(kind = "block", autoedge)]
 pub(crate) struct Block {
-    /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
+    /// The file: an absolute path, or one that begins with `~/` (own home) or `~NAME/` (home of a user).
     file: String,
     /// Whether the block is there.
     #[param(default = IfSet(Some(Presence::Exists)))]
     state: IfSet<Presence>,
     /// The lines between the marks.
     content: Text,
-    /// What begins a comment in the file.
+    /// The text that begins a comment in the file.
     #[param(default = "#".to_owned())]
     comment: String,
-    /// What ends a comment, where the end of the line does not.
+    /// The text that ends a comment, unless the end of the line does.
     comment_end: String,
     #[param(flatten(after, before, after_match, before_match))]
     place: TextPlace,
@@ -187,7 +187,7 @@ impl Block {
         block
     }
 
-    /// Where it is in a text.
+    /// The range of the block in a text.
     fn find(&self, text: &[u8]) -> Result<Option<std::ops::Range<usize>>, String> {
         let [begin, finish] = self.marks();
         let mut found = None;

@@ -22,7 +22,7 @@ use crate::presence::Presence;
 use crate::sorts::{Account, FILE, TIMER_UNIT, of_service_manager};
 use crate::unit_control::{self, Startup};
 
-/// Where the administrator's unit files are.
+/// The directory of the administrator's unit files.
 const DIRECTORY: &str = "/etc/systemd/system";
 
 /// Where those are that hold until the next start of the machine.

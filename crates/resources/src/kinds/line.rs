@@ -56,7 +56,7 @@ use crate::validation::Validation;
 #[derive(Debug, Resource)]
 #[resource(kind = "line", autoedge)]
 pub(crate) struct Line {
-    /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
+    /// The file: an absolute path, or one that begins with `~/` (own home) or `~NAME/` (home of a user).
     file: String,
     /// Whether the lines are there.
     #[param(default = IfSet(Some(Presence::Exists)))]

@@ -141,7 +141,7 @@ impl Item {
     }
 }
 
-/// How a directory is compared.
+/// A comparison of a directory with a manifest.
 pub(super) struct Comparison<'a> {
     /// None if there is no directory.
     pub(super) root: Option<&'a Arc<Directory>>,

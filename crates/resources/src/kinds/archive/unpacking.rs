@@ -17,7 +17,7 @@ use super::reader::{Format, Limits, Member, What, each, stays_inside};
 use crate::file_mode::Mode;
 use crate::replaced_directory::places;
 
-/// How an archive is unpacked.
+/// The options of unpacking an archive.
 pub(super) struct Unpacking<'a> {
     pub(super) path: &'a AbsolutePath,
     pub(super) owner: Option<u32>,
